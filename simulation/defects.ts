@@ -302,6 +302,21 @@ export const defects: Readonly<Record<string, Defect>> = {
     find: 'paging === undefined || request.isSample === true',
     replace: 'true',
   },
+  'a changing list read once': {
+    file: 'api/lookup-list.js',
+    find: 'previous?.keys().every(set.has) ?? !mayLack',
+    replace: 'true',
+  },
+  'the audit of a run in the midst of its streams': {
+    file: 'streams/sync-audit.js',
+    find: 'isLast: true,',
+    replace: '',
+  },
+  'an older version of a row counted in the audit': {
+    file: 'streams/version-digest.js',
+    find: '(!last.isOnly && isOutdated(stream, id, version))',
+    replace: 'false',
+  },
   'tokens beside the rate': {
     file: 'api/http/client.js',
     find: 'waitForTurn: throttle.run,',

@@ -1,7 +1,7 @@
 import type { SimulatedDuckDb } from './duckdb'
 import type { SimulatedDisk } from './ledger-disk'
 import type { Platform } from './platform'
-import { createEntityPlatform, createEntityScenario, type EntityScenario, entityStreams } from './platform-entities'
+import { createEntityPlatform, createEntityScenario, type EntityScenario, listEntityStreams } from './platform-entities'
 import { createExportPlatform, listExportStreams } from './platform-exports'
 import { createSnapshotPlatform } from './platform-snapshot'
 import { createDestinationPlatform } from './platform-writing'
@@ -21,7 +21,9 @@ export const drawScenario = (seed: number): Scenario => {
   if (writing.happens(0.25)) return createWritingScenario(seed, writing)
   if (snapshot.happens(0.15)) return createSnapshotScenario(seed, snapshot)
   if (entities.happens(0.15)) return createEntityScenario(seed, entities)
-  const [drawn, rows] = [createScenario(seed), draw('long rows')]
+  const audit = draw('audit').happens(0.15) ? { audit: true } : {}
+  const [world, rows] = [createScenario(seed), draw('long rows')]
+  const drawn = { ...world, config: { ...world.config, ...audit } }
   // Without order, an export is read in many windows: such rows would take too long.
   const scenario = drawn.service.order !== 'random' && rows.happens(0.05) ? lengthenRows(drawn, rows) : drawn
   if (!parts.happens(0.2)) return scenario
@@ -66,7 +68,7 @@ export const createPlatform = (
   if (isWriting(scenario)) return createDestinationPlatform(scenario, protocol, { realm, chance, disk }, report)
   if (isByEntity(scenario)) {
     const service = createEntityService(scenario.service, scenario.entities, realm.wall, drawing)
-    const source = { protocol, catalog: describeCatalog[protocol](entityStreams) }
+    const source = { protocol, catalog: describeCatalog[protocol](listEntityStreams(scenario)) }
     return createEntityPlatform(scenario, service, source, report)
   }
   const service = createService(scenario.service, realm.wall, drawing)

@@ -68,35 +68,40 @@ const patterns = values.where.map((text) => new RegExp(text))
 
 const realSeconds = (): number => Number(process.hrtime.bigint()) / 1e9
 
+type DeclaredStreams = typeof import('../connector/streams')['declaredStreams']
+
 /** Streams as Airbyte configures them. */
-const configureAirbyteStreams = (names: ReadonlyArray<string>) => ({
-  streams: names.map((name) => ({
-    stream: { name, json_schema: {}, supported_sync_modes: ['full_refresh', 'incremental'] },
-    sync_mode: 'incremental',
-    destination_sync_mode: 'append_dedup',
-    cursor_field: ['modifiedTime'],
-    primary_key: [['id']],
-  })),
+const configureAirbyteStreams = (declaredStreams: DeclaredStreams) => (names: ReadonlyArray<string>) => ({
+  streams: declaredStreams
+    .filter(({ name }) => names.includes(name))
+    .map(({ name, syncModes }) => ({
+      stream: { name, json_schema: {}, supported_sync_modes: syncModes },
+      ...(syncModes.includes('incremental')
+        ? { sync_mode: 'incremental', destination_sync_mode: 'append_dedup' }
+        : { sync_mode: 'full_refresh', destination_sync_mode: 'overwrite' }),
+      cursor_field: ['modifiedTime'],
+      primary_key: [['id']],
+    })),
 })
 
 /** The catalog that the tap discovers, with these streams selected. */
 const selectSingerStreams =
-  (
-    { describeSingerStream }: typeof import('../connector/cdk/singer/catalog'),
-    { streams }: typeof import('../connector/streams'),
-  ) =>
+  ({ describeSingerStream }: typeof import('../connector/cdk/singer/catalog'), declaredStreams: DeclaredStreams) =>
   (names: ReadonlyArray<string>) => ({
-    streams: streams
+    streams: declaredStreams
       .filter(({ name }) => names.includes(name))
-      .map(describeSingerStream)
-      .map((stream) => ({
-        ...stream,
-        metadata: stream.metadata.map((entry) =>
-          entry.breadcrumb.length > 0
-            ? entry
-            : { ...entry, metadata: { ...entry.metadata, selected: true, 'replication-method': 'INCREMENTAL' } },
-        ),
-      })),
+      .map((declared) => {
+        const stream = describeSingerStream(declared)
+        const method = declared.syncModes.includes('incremental') ? 'INCREMENTAL' : 'FULL_TABLE'
+        return {
+          ...stream,
+          metadata: stream.metadata.map((entry) =>
+            entry.breadcrumb.length > 0
+              ? entry
+              : { ...entry, metadata: { ...entry.metadata, selected: true, 'replication-method': method } },
+          ),
+        }
+      }),
   })
 
 /** The bindings of DuckDB, as Node has loaded them for the product. */
@@ -121,6 +126,7 @@ const createStage = (build: string): Stage => {
   // The built product, after the clocks are replaced.
   const { runProgram } = require(join(build, 'cdk')) as typeof import('../connector/cdk')
   const { programs } = require(join(build, 'cli')) as typeof import('../connector/cli')
+  const { declaredStreams } = require(join(build, 'streams')) as typeof import('../connector/streams')
   const processes = installProcesses(realm, runProgram)
   process.on('uncaughtException', (error) => {
     if (processes.crash(error)) return
@@ -133,8 +139,8 @@ const createStage = (build: string): Stage => {
     processes,
     programs,
     describeCatalog: {
-      airbyte: configureAirbyteStreams,
-      singer: selectSingerStreams(require(join(build, 'cdk/singer/catalog')), require(join(build, 'streams'))),
+      airbyte: configureAirbyteStreams(declaredStreams),
+      singer: selectSingerStreams(require(join(build, 'cdk/singer/catalog')), declaredStreams),
     },
     duckDb,
     disk,

@@ -4,11 +4,27 @@ import { createSourcePlatform, type Platform, type SourceProtocol } from './plat
 import type { Chance } from './random'
 import { createScenario, type Scenario } from './scenario'
 import { type EntityService, type EntityTraits, entityIds } from './service-entities'
+import type { ListTraits, ListWatch } from './service-lists'
 
 /** A world whose streams are read by entity. */
 export type EntityScenario = Scenario & { readonly entities: EntityTraits }
 
-export const entityStreams = ['comments', 'transparency_reviews'] as const
+const rowStreams = ['comments', 'transparency_reviews'] as const
+
+/** The streams that are read as a whole in each run. */
+const wholeStreams = ['entity_ratings', 'managed_locations'] as const
+
+/** The streams that a world by entity reads. */
+export const listEntityStreams = ({ entities: { list } }: EntityScenario): ReadonlyArray<string> =>
+  list === undefined ? rowStreams : [...rowStreams, ...wholeStreams]
+
+const drawList = (chance: Chance, churn: number): ListTraits => ({
+  locations: chance.pick([0, 3, 12, 40]),
+  clamp: chance.pick([4, 10, 100]),
+  totals: chance.pick(['applied', 'requested', 'none']),
+  refusesEnd: chance.happens(0.3),
+  churn,
+})
 
 const drawTraits = (chance: Chance, { churn, lag }: Pick<EntityTraits, 'churn' | 'lag'>): EntityTraits => ({
   clamp: chance.pick([4, 10, 15, 100]),
@@ -28,6 +44,8 @@ const drawTraits = (chance: Chance, { churn, lag }: Pick<EntityTraits, 'churn' |
 
 export const createEntityScenario = (seed: number, chance: Chance): EntityScenario => {
   const scenario = createScenario(seed)
+  const listing = chance.split('list')
+  const list = listing.happens(0.5) ? { list: drawList(listing, scenario.service.churn) } : {}
   return {
     ...scenario,
     config: {
@@ -38,9 +56,46 @@ export const createEntityScenario = (seed: number, chance: Chance): EntityScenar
         entity_ids: entityIds.entity,
       },
       feedback_filters: { per_page: chance.pick([20, 100]) },
+      ...('list' in list ? { lookups: { locations: true } } : {}),
     },
-    entities: drawTraits(chance, scenario.service),
+    entities: { ...drawTraits(chance, scenario.service), ...list },
   }
+}
+
+/** What a run has sent of the streams that it reads as a whole, compared with what the service showed meanwhile. */
+const checkWhole = (
+  rows: ReadonlyArray<Row>,
+  list: ListWatch,
+  told: ReadonlyMap<string, ReadonlySet<number>>,
+): ReadonlyArray<Violation> => {
+  const violations: Violation[] = []
+  const dataOf = (stream: string): ReadonlyArray<Row['data']> =>
+    rows.filter((row) => row.stream === stream).map(({ data }) => data)
+  const broken = (oracle: string, what: string): void => void violations.push({ oracle, what })
+  const checkOnce = (stream: string, keys: ReadonlyArray<string>): void => {
+    for (const key of keys)
+      if (keys.indexOf(key) !== keys.lastIndexOf(key)) broken('nothing doubled', `${stream} ${key}`)
+  }
+  const locations = dataOf('managed_locations')
+  checkOnce(
+    'managed_locations',
+    locations.map(({ code, codeType }) => `${code} ${codeType}`),
+  )
+  const ids = locations.map(({ id }) => Number(id))
+  checkOnce('managed_locations', ids.map(String))
+  for (const id of list.stayed()) if (!ids.includes(id)) broken('nothing lost', `managed_locations ${id}`)
+  for (const { id, displayName } of locations)
+    if (list.names.get(Number(id))?.has(String(displayName)) !== true)
+      broken('nothing beyond', `managed_locations ${id} ${displayName}`)
+  const ratings = dataOf('entity_ratings')
+  const keys = ratings.map(({ entityType, entityId }) => `${entityType} ${entityId}`)
+  checkOnce('entity_ratings', keys)
+  for (const [kind, own] of Object.entries(entityIds))
+    for (const id of own) if (!keys.includes(`${kind} ${id}`)) broken('nothing lost', `entity_ratings ${kind} ${id}`)
+  for (const [i, { totalCommentCount: count }] of ratings.entries())
+    if (told.get(keys[i] ?? '')?.has(Number(count)) !== true)
+      broken('nothing stale', `entity_ratings ${keys[i]}: ${count}`)
+  return violations.slice(0, 5)
 }
 
 /** A platform that reads the feedback on entities. */
@@ -52,6 +107,7 @@ export const createEntityPlatform = (
 ): Platform => {
   const held = new Map<string, string>()
   const keep = ({ stream, data }: Row): void => {
+    if (!rowStreams.some((name) => name === stream)) return
     const { entityType, entityId, comment, response } = data as Readonly<Record<string, unknown>>
     const id = stream === 'comments' ? data.id : data.documentId
     const text = stream === 'comments' ? comment : (comment as { readonly comment: unknown }).comment
@@ -60,7 +116,7 @@ export const createEntityPlatform = (
   }
   const compare = (): ReadonlyArray<Violation> => {
     const wanted = new Map(
-      entityStreams.flatMap((stream) =>
+      rowStreams.flatMap((stream) =>
         [...service.truth()].map(([key, text]): [string, string] => [`${stream} ${key}`, text]),
       ),
     )
@@ -70,10 +126,28 @@ export const createEntityPlatform = (
       else if (held.get(key) !== text)
         violations.push({ oracle: 'nothing stale', what: `${key}: ${held.get(key)} in place of ${text}` })
     // A deleted row stays at the destination until its stream is refreshed.
-    const deleted = new Set([...service.deleted()].flatMap((key) => entityStreams.map((stream) => `${stream} ${key}`)))
+    const deleted = new Set([...service.deleted()].flatMap((key) => rowStreams.map((stream) => `${stream} ${key}`)))
     for (const key of held.keys())
       if (!wanted.has(key) && !deleted.has(key)) violations.push({ oracle: 'nothing beyond', what: key })
     return violations.slice(0, 5)
   }
-  return createSourcePlatform(scenario, service, source, { keep, compare }, report)
+  let whole: Row[] = []
+  return createSourcePlatform(
+    scenario,
+    service,
+    source,
+    {
+      keep,
+      compare,
+      noteRow: (row) => void whole.push(row),
+      open: () => {
+        whole = []
+        service.takeTold()
+        const list = service.watchList()
+        return ({ status, isOutputClosed }) =>
+          list === undefined || status !== 0 || isOutputClosed ? [] : checkWhole(whole, list, service.takeTold())
+      },
+    },
+    report,
+  )
 }

@@ -1,3 +1,4 @@
+import { createAuditCheck } from './audit-records'
 import { createReviewTables } from './consumer'
 import { checkHeldRows, createHeldRows, type HeldRows } from './held-rows'
 import { checkRepeats, checkRequests, compareRows, findSurplus, restedUntil } from './oracles'
@@ -9,7 +10,15 @@ import type { ExportService } from './service'
 const exportStreams: ReadonlyArray<string> = ['reviews', 'deleted_reviews']
 
 /** The streams that a world of exports reads. */
-export const listExportStreams = ({ service }: Scenario): ReadonlyArray<string> =>
+export const listExportStreams = (scenario: Scenario): ReadonlyArray<string> => [
+  ...listRowStreams(scenario),
+  ...(scenario.config.audit === true ? [auditStream] : []),
+]
+
+const auditStream = 'sync_audit'
+
+/** Those that read rows of the service. */
+const listRowStreams = ({ service }: Scenario): ReadonlyArray<string> =>
   service.hasParts === true ? [...exportStreams, ...listPartStreams(service)] : exportStreams
 
 const listPartStreams = ({ hasFamily }: Scenario['service']): ReadonlyArray<string> =>
@@ -38,6 +47,8 @@ export const createExportPlatform = (
   /** Up to when the run before has read, if it was quiet too and nothing went wrong there. */
   let readUntil: number | undefined
   let held: HeldRows = createHeldRows()
+  let audit = createAuditCheck(report)
+  const rowStreams = listRowStreams(scenario)
   const { max_concurrency: concurrency } = scenario.config.rate_limit as { readonly max_concurrency: number }
   const toKey = (id: unknown, modified: number): string => `${id} ${modified}`
   service.onPage((rows) => held.serve(rows.map(({ id, modified, text }) => [toKey(id, modified), text.length])))
@@ -46,24 +57,31 @@ export const createExportPlatform = (
     service,
     source,
     {
-      keep: (row) => (exportStreams.includes(row.stream) ? keep(row) : parts.keep(row)),
-      noteRow: ({ stream, data }) => {
+      keep: (row) => {
+        if (exportStreams.includes(row.stream)) keep(row)
+        else if (rowStreams.includes(row.stream)) parts.keep(row)
+      },
+      noteRow: (row) => {
+        const { stream, data } = row
+        audit.take(row)
         if (exportStreams.includes(stream)) held.print(toKey(data.id, Date.parse(String(data.modifiedTime))))
       },
       open: ({ index, isQuiet, now, localOffset }) => {
         held = createHeldRows()
+        audit = createAuditCheck(report)
         const falseEnds = service.falseEnds()
         const rested = restedUntil(scenario.service, now, localOffset + lowestJump(scenario, index))
         return ({ status, isOutputClosed, requests, records }) => {
           const isComplete = status === 0 && !isOutputClosed && service.falseEnds() === falseEnds
           const readBefore = readUntil
           readUntil = isComplete && isQuiet ? rested : undefined
+          if (status === 0 && !isOutputClosed && scenario.config.audit === true) audit.end(rowStreams)
           return [
             ...checkHeldRows(held, concurrency),
             ...(isQuiet ? checkRequests(scenario.service, requests) : []),
             // After a first run, tombstones begin at the newest review: some come once more.
             ...(isQuiet && readBefore !== undefined && scenario.config.deletes !== 'tombstones'
-              ? checkRepeats(service.truth(Number.POSITIVE_INFINITY), readBefore, records)
+              ? checkRepeats(service.truth(Number.POSITIVE_INFINITY), readBefore, records - audit.count())
               : []),
             ...(isComplete ? compareRows(service.truth(rested), reviews, deleted) : []),
           ]

@@ -2,6 +2,7 @@ import { createFront, type FrontTraits, type ServiceAnswer, type ServiceRequest 
 import type { Chance } from './random'
 import type { Change } from './rows'
 import type { SimulatedService } from './service'
+import { createManagedList, type ListTraits, type ListWatch } from './service-lists'
 
 /** How a service shows the feedback on its entities where its specification says nothing. */
 export type EntityTraits = {
@@ -28,6 +29,8 @@ export type EntityTraits = {
   readonly lag: number
   /** How likely a row of a page is deleted once the page has been served: those behind it move up. */
   readonly deletions: number
+  /** The list of locations that it manages; undefined: there is none, and no ratings of entities are read. */
+  readonly list?: ListTraits
 }
 
 export const entityIds = { person: ['1', '2'], location: ['10'], entity: ['20'] } as const
@@ -47,6 +50,10 @@ export type EntityService = SimulatedService & {
   readonly truth: () => ReadonlyMap<string, string>
   /** The rows that it has deleted, of which it does not tell, by the same keys. */
   readonly deleted: () => ReadonlySet<string>
+  /** Begins to follow the list of locations. */
+  readonly watchList: () => ListWatch | undefined
+  /** The numbers of comments that it has told of each entity since it was asked last, by kind and id. */
+  readonly takeTold: () => ReadonlyMap<string, ReadonlySet<number>>
 }
 
 const day = 86_400_000
@@ -55,6 +62,7 @@ const reach = 20 * day
 
 const reviewsPath = '/api/external/bsr/v2/reviews'
 const commentsPath = '/api/bsr/comments'
+const listPath = '/api/v2/entity/locations'
 
 type Query = {
   readonly ids: Readonly<Record<Kind, ReadonlyArray<string>>>
@@ -102,6 +110,12 @@ export const createEntityService = (
   const deleting = chance.split('deletions')
   let lastId = 1_000
   let churnLeft = 0
+  let told = new Map<string, Set<number>>()
+  const tellCount = (key: string, count: number): object => {
+    if (traits.list === undefined) return {}
+    told.set(key, (told.get(key) ?? new Set()).add(count))
+    return { totalCommentCount: count }
+  }
 
   const addRow = (key: string, mention: number, late: number): void => {
     lastId += 7
@@ -111,6 +125,7 @@ export const createEntityService = (
   }
   const change = (kind: Change, count: number): void => {
     for (let i = 0; i < count; i += 1) {
+      list?.change()
       const key = chance.pick(keys)
       const late = isCalm() ? 0 : Math.floor(chance.next() * traits.lag)
       const recent = (rowsOf.get(key) ?? []).filter(({ mention }) => mention > now() - reach)
@@ -169,7 +184,8 @@ export const createEntityService = (
         .filter((_, n) => Math.floor((first + n) / size) === page)
       for (const row of rows) served.push([key, row])
       const totalPages = countPages(inWindow.length, size)
-      return [{ id: traits.hasOwnIds ? `own-${id}` : id, name: `The ${key}`, totalPages, ...toRows(rows) }]
+      const entity = { id: traits.hasOwnIds ? `own-${id}` : id, name: `The ${key}`, totalPages }
+      return [{ ...entity, ...tellCount(key, held.length), ...toRows(rows) }]
     })
     deleteServed(served)
     if (entities.length === 0) return { status: 200, body: refuse(7, 'Entity not found') }
@@ -198,19 +214,29 @@ export const createEntityService = (
         return serve(parseQuery(query === '' ? body : query, 1), toComments)
       case reviewsPath:
         return serve(parseQuery(toQueryText(body), 0), toReviews)
+      case listPath:
+        return list?.respond(query, isCalm())
       default:
         return undefined
     }
   }
   const { isCalm, refuse, ...shared } = createFront(front, now, chance, { words, respond })
+  const list = traits.list && createManagedList(traits.list, chance.split('list'), refuse)
   return {
     ...shared,
     change,
     allowChurn: (requests) => {
       churnLeft = requests
+      list?.allowChurn(requests)
     },
     words: () => words,
     deleted: () => deleted,
+    watchList: () => list?.watch(),
+    takeTold: () => {
+      const taken = told
+      told = new Map()
+      return taken
+    },
     truth: () =>
       new Map(
         [...rowsOf].flatMap(([key, rows]) =>

@@ -91,6 +91,9 @@ const promises: Readonly<Record<string, readonly [promise: string, ...where: Rea
     '"hasLedger":true,"deactivatesUnlisted":false',
   ],
   'one page of a list taken for all': ['nothing stale', '"page":5,', '"hasLedger":true'],
+  'a changing list read once': ['nothing lost', '"list":[{]"locations":40', '"churn":0[.]'],
+  'the audit of a run in the midst of its streams': ['a right audit', '"audit":true', 'tap-feedback', '"what":"kill'],
+  'an older version of a row counted in the audit': ['a right audit', '"audit":true', '"churn":0[.]'],
   'tokens beside the rate': ['the rate', '"requests_per_minute":30', '"tokenSeconds":120'],
   'the forgotten are read again': ['forgotten for good', '"forget":'],
   'a new file whose folder is not synced': ['forgotten for good', '"forget":', '"fault":"power failure"'],
@@ -110,7 +113,9 @@ const kinds = {
   'cdk/airbyte/decode': 'writing',
   'cdk/write/': 'writing',
   'sinks/': 'writing',
-  'api/lookup-list': 'writing',
+  'api/lookup-list': 'writing,entities',
+  'streams/sync-audit': 'exports,parts',
+  'streams/version-digest': 'exports,parts',
 }
 
 /** Seeds that have shown that a safeguard is missing: the search begins there. Worlds change, so that it may have to go on. */
