@@ -6,7 +6,8 @@ fc.configureGlobal({ seed: 20_261_123, endOnFailure: true })
 
 const left = process.env.MUTATION_WITHOUT
 const leftOut = left ? new RegExp(left) : undefined
-let currentName = ''
+/** The name of the test that runs. This file is loaded for each file of tests, and what it mocks is kept from the first. */
+const current = globalThis as { mutantTestName?: string }
 
 /** Making the views takes most of what a load of one record does: only tests that are named after them make any. */
 vi.mock('../connector/snapshot/store/views', async (importActual) => {
@@ -14,7 +15,7 @@ vi.mock('../connector/snapshot/store/views', async (importActual) => {
   return {
     ...actual,
     createViews: async (...args: Parameters<typeof actual.createViews>) => {
-      if (/\bviews?\b/.test(currentName)) await actual.createViews(...args)
+      if (/\bviews?\b/.test(current.mutantTestName ?? '')) await actual.createViews(...args)
     },
   }
 })
@@ -29,6 +30,6 @@ vi.mock('../connector/snapshot/store/database', async (importActual) => {
 
 /** Leaves out tests that take seconds: what they alone kill counts as survived. */
 beforeEach((context) => {
-  currentName = context.task.name
-  if (leftOut?.test(currentName)) context.skip()
+  current.mutantTestName = context.task.name
+  if (leftOut?.test(context.task.name)) context.skip()
 })

@@ -124,8 +124,25 @@ describe('records of someone who was forgotten', () => {
   const review = (id: number, visitRecordId?: string) =>
     JSON.stringify({ id, modifiedTime: timeAtMinute(1), visitRecordId })
 
-  it('take their earlier rows away with them, once', async () => {
+  /** Reviews 5 and 6, two versions of 5, in a file that has forgotten the visit v1. */
+  const openForgetful = async (): Promise<Database> => {
     const { db } = await openMemorySnapshot()
+    await writeMessages({ db }, streamMessages(reviewsInfo, review(5), review(6)), { history: true })
+    await writeMessages({ db }, streamMessages(reviewsInfo, review(5, 'v2'), review(6)), { history: true })
+    await db.run(
+      `${forgottenTableSql()}; INSERT INTO _forgotten VALUES ('visit_record', sha256('v1'), make_timestamptz(0))`,
+    )
+    return db
+  }
+  const listIds = async (db: Database, table: string) =>
+    (await db.query(`SELECT id FROM ${table} ORDER BY id`)).map(({ id }) => Number(id))
+  const readCounts = async (db: Database) => [
+    await db.scalar("SELECT rows FROM _streams WHERE stream = 'reviews'"),
+    await db.scalar("SELECT value FROM _meta WHERE name = 'history rows of reviews'"),
+  ]
+
+  it('take their earlier rows away with them, once', async () => {
+    const db = await openForgetful()
     const works: string[] = []
     const watched: Database = {
       ...db,
@@ -134,15 +151,8 @@ describe('records of someone who was forgotten', () => {
         return db.withMemory(name, ...rest)
       },
     }
-    const listIds = async (table: string) =>
-      (await db.query(`SELECT id FROM ${table} ORDER BY id`)).map(({ id }) => Number(id))
-    await writeMessages({ db }, streamMessages(reviewsInfo, review(5), review(6)), { history: true })
-    await writeMessages({ db }, streamMessages(reviewsInfo, review(5, 'v2'), review(6)), { history: true })
-    await db.run(
-      `${forgottenTableSql()}; INSERT INTO _forgotten VALUES ('visit_record', sha256('v1'), make_timestamptz(0))`,
-    )
     expect(await hasForgotten(db)).toBe(true)
-    expect([await listIds('reviews'), await listIds('_history_reviews')]).toEqual([[5, 6], [5]])
+    expect([await listIds(db, 'reviews'), await listIds(db, '_history_reviews')]).toEqual([[5, 6], [5]])
     const messages = [
       startedMessage(reviewContentsInfo()),
       ...streamMessages(reviewsInfo, review(5, 'v1'), review(7)),
@@ -153,18 +163,32 @@ describe('records of someone who was forgotten', () => {
     )
     await writeMessages({ db: watched }, messages)
     expect(works.toSorted()).toEqual([...looks, 'removing what was forgotten'].toSorted())
-    expect([await listIds('reviews'), await listIds('_history_reviews')]).toEqual([[6, 7], []])
+    expect([await listIds(db, 'reviews'), await listIds(db, '_history_reviews')]).toEqual([[6, 7], []])
     expect(await db.query('SELECT id, epoch_ms(forgotten_at) AS "at" FROM _forgotten WHERE kind = \'review\'')).toEqual(
       [{ id: '5', at: emittedAt }],
     )
-    expect(await db.query("SELECT rows FROM _streams WHERE stream = 'reviews'")).toEqual([{ rows: 2 }])
-    expect(await db.scalar("SELECT value FROM _meta WHERE name = 'history rows of reviews'")).toBe('0')
+    expect(await readCounts(db)).toEqual([2, '0'])
     works.length = 0
     await writeMessages({ db: watched }, messages)
     expect(works.toSorted()).toEqual(looks.toSorted())
     works.length = 0
     await writeMessages({ db: watched }, streamMessages(reviewsInfo))
     expect(works).toEqual([])
+    db.close()
+  })
+
+  it('are counted no more where the run ends before it has written the others', async () => {
+    const db = await openForgetful()
+    expect(await readCounts(db)).toEqual([2, '1'])
+    const stopped: Database = {
+      ...db,
+      withMemory: (name, ...rest) =>
+        name.startsWith('committing') ? Promise.reject(new Error('stopped here')) : db.withMemory(name, ...rest),
+    }
+    const run = writeMessages({ db: stopped }, streamMessages(reviewsInfo, review(5, 'v1'), review(7)))
+    await expect(run).rejects.toThrow('stopped here')
+    expect([await listIds(db, 'reviews'), await listIds(db, '_history_reviews')]).toEqual([[6], []])
+    expect(await readCounts(db)).toEqual([1, '0'])
     db.close()
   })
 })

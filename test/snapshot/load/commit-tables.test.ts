@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { commitWithinMemory } from '../../../connector/snapshot/load/commit'
+import { CommandError } from '../../../connector/cdk/command'
+import { transientFailure } from '../../../connector/cdk/failure'
+import { commitWithinMemory, explainCommitFailure } from '../../../connector/snapshot/load/commit'
 import { createSpool } from '../../../connector/snapshot/load/insert'
 import type { Change, Load } from '../../../connector/snapshot/load/stream-load'
 import type { Database } from '../../../connector/snapshot/store/database'
@@ -85,91 +87,6 @@ describe('a commit that needs too much memory', () => {
   })
 })
 
-/** Cuts the first commit, as if the whole had needed too much memory. `stopAt`: the part whose transaction rejects at its end. */
-const cutOnce = (db: Database, stopAt = 0) => {
-  const seen = { parts: 0, releases: 0 }
-  let isCut = false
-  const cut: Database = {
-    ...db,
-    withMemory: (_, work, parts) => {
-      if (isCut || parts === undefined) return work()
-      isCut = true
-      return parts()
-    },
-    transaction: (body, undo) =>
-      db.transaction(async () => {
-        const result = await body()
-        seen.parts += 1
-        if (seen.parts === stopAt) throw new Error('stopped here')
-        return result
-      }, undo),
-    release: async () => {
-      seen.releases += 1
-      return true
-    },
-  }
-  return { cut, seen }
-}
-const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
-
-describe('a commit in parts', () => {
-  const tables = [reviews, contents, pairs]
-  const onTables = (body: (db: Database) => Promise<void>) =>
-    useTables(
-      tables.map((to) => [to, []] as const),
-      body,
-    )
-  const records = (json: (id: number, minute: number) => string, ...minutes: ReadonlyArray<number>) =>
-    minutes.flatMap((minute) => upTo(800).map((id) => json(id, minute)))
-  /** 800 reviews in two versions each, of which every other one has a child in its newer version; and rows of no review. */
-  const newChanges = () => [
-    newChange(1, reviews, records(reviewJson, 5, 6), { state: '{"n":1}', status: 'complete', records: 1700 }),
-    newChange(2, pairs, ['{"a":1,"b":2}', '{"a":1,"b":2}'], { state: '{"n":2}' }),
-    newChange(
-      3,
-      contents,
-      records((id) => contentJson(id, id % 2 === 0 ? 5 : 6, id), 5),
-      { state: '{"n":3}' },
-    ),
-  ]
-  const count = async (db: Database, table: string) => Number(await db.scalar(`SELECT count(*) FROM ${table}`))
-  const readProgress = async (db: Database) => [
-    ...(await Promise.all(['reviews', 'review_contents', 'pairs', '_state'].map((table) => count(db, table)))),
-    ...(await list(db, '_loads', 'load', 'status', 'records')),
-  ]
-
-  it('has those records in the file that its loads then count, and no state before all of them', async () => {
-    await onTables(async (db) => {
-      const { cut, seen } = cutOnce(db)
-      const progress: unknown[] = []
-      const watched: Database = {
-        ...cut,
-        release: async () => {
-          progress.push(await readProgress(db))
-          return cut.release()
-        },
-      }
-      await commit(watched, newChanges(), tables)
-      expect(seen).toEqual({ parts: 8, releases: 8 })
-      const partial = upTo(7).map((n) => [
-        ...[100 * n, 50 * n, 0, 0],
-        ...[`1 running ${100 + 200 * n}`, '2 running null', `3 running ${100 * n}`],
-      ])
-      expect(progress).toEqual([...partial, [800, 400, 2, 3, '1 complete 1700', '2 running 2', '3 running 800']])
-      expect(await list(db, 'reviews', 'DISTINCT minute(modifiedTime)')).toEqual(['6'])
-      expect(await list(db, "duckdb_tables() WHERE temporary AND table_name IN ('_value', '_part')", '*')).toEqual([])
-    })
-  })
-
-  it('that rejects in one of them leaves the parts before it', async () => {
-    await onTables(async (db) => {
-      const { cut, seen } = cutOnce(db, 3)
-      await expect(commit(cut, newChanges(), tables)).rejects.toThrow('stopped here')
-      expect([seen, await count(db, 'reviews'), await count(db, '_state')]).toEqual([{ parts: 3, releases: 2 }, 200, 0])
-    })
-  })
-})
-
 describe('a commit', () => {
   it('saves what it has received: its rows, their number, their cursors and its state', async () => {
     await useTables(
@@ -196,6 +113,30 @@ describe('a commit', () => {
         expect(
           await list(db, `duckdb_tables() WHERE temporary AND table_name LIKE '\\_batch%' ESCAPE '\\'`, '*'),
         ).toEqual([])
+      },
+    )
+  })
+
+  it('counts the older versions of its rows', async () => {
+    const [kept, others] = [
+      { ...reviews, history: true },
+      { ...contents, history: true },
+    ]
+    await useTables(
+      [
+        [kept, []],
+        [others, []],
+        [pairs, []],
+      ],
+      async (db) => {
+        const changes = [
+          newChange(1, kept, [reviewJson(1, 5), reviewJson(1, 6), reviewJson(1, 7)]),
+          newChange(2, pairs, ['{"a":1}']),
+        ]
+        await commit(db, changes, [kept, others, pairs])
+        expect(await list(db, "_meta WHERE name LIKE 'history %'", 'name', 'value')).toEqual([
+          ...['history rows of review_contents 0', 'history rows of reviews 2'],
+        ])
       },
     )
   })
@@ -264,5 +205,93 @@ describe('a commit', () => {
           expected,
         )
       })
+  })
+})
+
+describe('a commit that rejects', () => {
+  it('leaves the tables of its loads as they were', async () => {
+    await useTables([[pairs, []]], async (db) => {
+      const change = newChange(1, pairs, ['{"a":1,"new":2}'])
+      const rejecting: Database = {
+        ...db,
+        transaction: (body, undo) =>
+          db.transaction(async () => {
+            await body()
+            throw new Error('stopped here')
+          }, undo),
+      }
+      await expect(commit(rejecting, [change], [pairs])).rejects.toThrow('stopped here')
+      expect(change.load.table).toEqual(pairs)
+      await commitWithinMemory(db, 'a commit', [change], [pairs], 5000)
+      expect(change.load.table.columns).toEqual([...pairs.columns, column('new', 'JSON')])
+      expect(await list(db, 'pairs', 'a', 'new')).toEqual(['1 2'])
+    })
+  })
+
+  it('is told by the record that is no JSON, where there is one and nothing else was the reason', () => {
+    const refused = new Error('Malformed JSON')
+    const good = newChange(1, pairs, ['{}', '{"a":[1]}'])
+    const bad = newChange(2, reviews, ['{"id":1}', '{"id":secret}', '{}'], { records: 9 })
+    expect(explainCommitFailure([good], refused)).toBe(refused)
+    const told = new CommandError(transientFailure('no memory'))
+    expect(explainCommitFailure([bad], told)).toBe(told)
+    const explained = explainCommitFailure([good, bad], refused)
+    expect(explained).toBeInstanceOf(CommandError)
+    expect(String(explained)).toMatch(/Record 8 of the stream reviews is not JSON: it breaks at line 1, column 7\.$/)
+  })
+})
+
+const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
+
+describe('a commit in parts', () => {
+  const tables = [reviews, contents, pairs]
+  const records = (json: (id: number, minute: number) => string, ...minutes: ReadonlyArray<number>) =>
+    minutes.flatMap((minute) => upTo(800).map((id) => json(id, minute)))
+  /** 800 reviews in two versions each, of which every other one has a child in its newer version; and rows of no review. */
+  const newChanges = () => [
+    newChange(1, reviews, records(reviewJson, 5, 6), { state: '{"n":1}', status: 'complete', records: 1700 }),
+    newChange(2, pairs, ['{"a":1,"b":2}', '{"a":1,"b":2}'], { state: '{"n":2}' }),
+    newChange(
+      3,
+      contents,
+      records((id) => contentJson(id, id % 2 === 0 ? 5 : 6, id), 5),
+      { state: '{"n":3}' },
+    ),
+  ]
+  const count = async (db: Database, table: string) => Number(await db.scalar(`SELECT count(*) FROM ${table}`))
+  const readProgress = async (db: Database) => [
+    ...(await Promise.all(['reviews', 'review_contents', 'pairs', '_state'].map((table) => count(db, table)))),
+    ...(await list(db, '_loads', 'load', 'status', 'records')),
+  ]
+
+  it('has those records in the file that its loads then count, and no state before all of them', async () => {
+    await useTables(
+      tables.map((to) => [to, []] as const),
+      async (db) => {
+        const progress: unknown[] = []
+        let isCut = false
+        const cut: Database = {
+          ...db,
+          // As if the whole had needed too much memory.
+          withMemory: (_, work, parts) => {
+            if (isCut || parts === undefined) return work()
+            isCut = true
+            return parts()
+          },
+          release: async () => {
+            progress.push(await readProgress(db))
+            return true
+          },
+        }
+        await commit(cut, newChanges(), tables)
+        const partial = upTo(7).map((n) => [
+          ...[100 * n, 50 * n, 0, 0],
+          ...[`1 running ${100 + 200 * n}`, '2 running null', `3 running ${100 * n}`],
+        ])
+        expect(progress).toEqual([...partial, [800, 400, 2, 3, '1 complete 1700', '2 running 2', '3 running 800']])
+        expect(await list(db, 'reviews', 'DISTINCT minute(modifiedTime)')).toEqual(['6'])
+        expect(await list(db, "duckdb_tables() WHERE temporary AND table_name IN ('_value', '_part')", '*')).toEqual([])
+      },
+    )
   })
 })

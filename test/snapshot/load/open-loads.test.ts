@@ -128,6 +128,18 @@ describe('a stream is opened', () => {
     })
   })
 
+  it('by what the file has of it, and not of another one', async () => {
+    await onEmptyFile(async (db) => {
+      const others = { ...thingsInfo, name: 'others' }
+      const options = { mode: 'overwrite', generation: 5, minimum: 5 } as const
+      await open(db, [others], { loadOptions: { others: options } })
+      await openThings(db)
+      expect(await list(db, '_streams', 'stream', 'generation', 'refreshing')).toEqual([
+        ...['others 5 true', 'things 0 false'],
+      ])
+    })
+  })
+
   it('in a share, which has its load', async () => {
     await onEmptyFile(async (db) => {
       await db.run(

@@ -1,5 +1,7 @@
+import { readdirSync, readlinkSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { transientFailure } from '../../../connector/cdk/failure'
+import { JsonText } from '../../../connector/cdk/json/decode'
 import type { Message } from '../../../connector/cdk/stream'
 import { createSnapshotWriter, type SnapshotWriterOptions } from '../../../connector/snapshot/load/writer'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
@@ -93,6 +95,19 @@ describe('a table in versions', () => {
         version(number, true),
       ])
     expect(await listIds(snapshot)).toEqual([2, 3])
+    snapshot.db.close()
+  })
+
+  it('is committed when another one begins, and not before', async () => {
+    const snapshot = await openMemorySnapshot()
+    const { committed } = await follow(snapshot, [
+      startedMessage(thingsInfo()),
+      version(100, false),
+      things(1),
+      version(100, false),
+      version(200, false),
+    ])
+    expect(committed).toEqual([[], [], [], [], [1]])
     snapshot.db.close()
   })
 
@@ -350,10 +365,36 @@ describe('a state of another service', () => {
     expect(await listIds(snapshot)).toEqual([1, 2])
     snapshot.db.close()
   })
+
+  it('is known in whatever way it is written, and in one of several states', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, [start, checkpointMessage('things', state('aa.bb'))])
+    for (const text of ['{"service": "cc.dd"}', '{"cursor":1,"service":\t"cc.dd" }']) {
+      const states = [
+        { stream: 'things', state: state('aa.bb') },
+        { stream: 'others', state: new JsonText(text) },
+      ]
+      await expect(
+        writeMessages(snapshot, [start, startedMessage(othersInfo), { _tag: 'SharedCheckpoint', states }]),
+      ).rejects.toThrow(/another service than the state of others/)
+    }
+    snapshot.db.close()
+  })
 })
 
 describe('a commit that fails', () => {
+  /** How many files of waiting records are open. */
+  const countSpools = (): number =>
+    readdirSync('/proc/self/fd').filter((number) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${number}`).includes('.spool')
+      } catch {
+        return false
+      }
+    }).length
+
   it('ends the run with the message after it, and with every other one', async () => {
+    const spools = countSpools()
     const { db } = await openMemorySnapshot()
     const watched: Database = {
       ...db,
@@ -366,6 +407,88 @@ describe('a commit that fails', () => {
     await expect(writer.write({ _tag: 'Waiting', stream: 'things', until: 9 })).rejects.toThrow(told)
     await expect(writer.write(things(2))).rejects.toThrow(told)
     await expect(writer.finish()).rejects.toThrow(told)
+    expect(countSpools()).toBe(spools)
+    db.close()
+  })
+})
+
+/** The database, and what it does of which memory may be too little. `lake`: whether it says that it is one. */
+const watchWork = async (lake = false) => {
+  const { db } = await openMemorySnapshot()
+  const works: string[] = []
+  const watched: Database = {
+    ...db,
+    ...(lake ? { lake: { dataPath: '/data' } } : {}),
+    withMemory: (name, ...rest) => {
+      works.push(name)
+      return db.withMemory(name, ...rest)
+    },
+    checkpoint: async () => {
+      works.push('checkpoint')
+      return false
+    },
+  }
+  return { db, works, snapshot: { db: watched } }
+}
+
+describe('the work of a run', () => {
+  const wider = startedMessage(thingsInfo({ more: integerSchema }))
+
+  it('is named where memory is too little for it, and its log is brought into the file after each commit', async () => {
+    const { db, works, snapshot } = await watchWork()
+    await writeMessages(snapshot, [startedMessage(thingsInfo()), things(1), wider, finishedMessage('things')])
+    expect(works).toEqual([
+      'preparing the table of things',
+      ...['committing 1 records of things', 'checkpoint'],
+      'changing the table of things',
+      ...['committing the end of things', 'checkpoint'],
+      'creating the views',
+    ])
+    db.close()
+  })
+
+  it.each([
+    [true, ['things, others']],
+    [false, ['things', 'others']],
+  ])('opens the streams of a lake together that are declared together: %s', async (lake, opened) => {
+    const { db, works, snapshot } = await watchWork(lake)
+    const writer = await createSnapshotWriter(snapshot, { now: () => 0 })
+    for (const message of [startedMessage(thingsInfo()), startedMessage(othersInfo)]) await writer.write(message)
+    expect(works).toEqual(lake ? [] : opened.map((names) => `preparing the table of ${names}`))
+    await writer.write(wider)
+    expect(works).toEqual([...opened.map((names) => `preparing the table of ${names}`), 'changing the table of things'])
+    db.close()
+  })
+
+  it('opens the streams of a lake at its end that sent nothing', async () => {
+    const { db, snapshot } = await watchWork(true)
+    const [summary] = await writeMessages(snapshot, [startedMessage(thingsInfo())])
+    expect(summary).toMatchObject({ stream: 'things', status: 'incomplete', records: 0 })
+    db.close()
+  })
+
+  it('has the settings of a writer, and joins groups of rows from the second run on', async () => {
+    const snapshot = await openMemorySnapshot()
+    const names = ['preserve_insertion_order', 'write_buffer_row_group_count', 'max_vacuum_tasks']
+    const read = () =>
+      Promise.all(names.map(async (name) => String(await snapshot.db.scalar(`SELECT current_setting('${name}')`))))
+    for (const tasks of ['0', '2', '2']) {
+      await writeMessages(snapshot, [startedMessage(thingsInfo())])
+      expect(await read()).toEqual(['false', '1', tasks])
+    }
+    snapshot.db.close()
+  })
+})
+
+describe('a run that was killed', () => {
+  it.each([
+    [undefined, 'incomplete'],
+    [{ index: 0, count: 2 }, 'running'],
+  ])('is incomplete, unless the others of a lake are under way: %j', async (share, status) => {
+    const { db, snapshot } = await watchWork(share !== undefined)
+    await (await createSnapshotWriter({ db }, { now: () => 0 })).write(startedMessage(thingsInfo()))
+    await createSnapshotWriter(snapshot, { now: () => 0, share })
+    expect(await db.query('SELECT run::INTEGER AS run, status FROM _loads')).toEqual([{ run: 1, status }])
     db.close()
   })
 })
