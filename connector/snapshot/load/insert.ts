@@ -177,9 +177,10 @@ export const typeRows = async (db: Database, table: Table, generation: number, s
   const names = [...columns.map(({ name }) => name), ...airbyteColumns.map(([name]) => name)]
     .map(quoteIdentifier)
     .join(', ')
-  const isWide = table.columns.length > wideTableColumns
-  if (isWide) for (const sql of wideRowsSql(columns, generation, spool, seq)) await db.run(sql)
-  return { sql: isWide ? 'SELECT * FROM temp._wide' : typedRowsSql(columns, generation, spool, seq), seq, names }
+  if (table.columns.length <= wideTableColumns)
+    return { sql: typedRowsSql(columns, generation, spool, seq), seq, names }
+  for (const sql of wideRowsSql(columns, generation, spool, seq)) await db.run(sql)
+  return { sql: 'SELECT * FROM temp._wide', seq, names }
 }
 
 /** The values of some columns of the records alone, typed in the same way. */
@@ -259,13 +260,11 @@ const typedRowsSql = (columns: ReadonlyArray<Column>, generation: number, spool:
 const recordsSql = (columns: ReadonlyArray<Column>, spool: string): string =>
   `SELECT ${recordSql(columns)} AS _record, _json, _at, _changes, _seq FROM ${spool}`
 
-/** A structure of the attributes whose columns have their names; its members could not differ in case alone either. */
-const recordSql = (columns: ReadonlyArray<Column>): string => {
-  const named = columns.filter(({ attribute }) => attribute === undefined)
-  return named.length === 0
+/** A structure of the attributes by the names of their columns, which do not differ in case alone, as its members could not. */
+const recordSql = (columns: ReadonlyArray<Column>): string =>
+  columns.length === 0
     ? 'NULL'
-    : `from_json(_json, ${quoteLiteral(JSON.stringify(Object.fromEntries(named.map((column) => [column.name, sourceType(column)]))))})`
-}
+    : `from_json(_json, ${quoteLiteral(JSON.stringify(Object.fromEntries(columns.map((column) => [column.name, sourceType(column)]))))})`
 
 /** The type in which an attribute is taken from the JSON text; every other type is cast from text. */
 const sourceType = ({ type }: Column): 'JSON' | 'VARCHAR' => (type === 'JSON' ? 'JSON' : 'VARCHAR')
@@ -286,7 +285,6 @@ const mayNotFit = ({ type }: Column): boolean => type !== 'VARCHAR' && type !== 
  */
 const valueSql = (column: Column, source = sourceSql(column)): string => {
   const value = `TRY_CAST(${source} AS ${column.type})`
-  if (!mayNotFit(column)) return source
   if (column.type === 'DOUBLE') return `CASE WHEN isfinite(${value}) THEN ${value} END`
   return column.type === 'BIGINT'
     ? `CASE WHEN regexp_matches(${source}, '[.eE]') AND ${value} <> TRY_CAST(${source} AS DOUBLE) THEN NULL ELSE ${value} END`

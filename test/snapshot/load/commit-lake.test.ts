@@ -92,8 +92,9 @@ describe('a commit into a lake that several processes share', () => {
     expect(await load(true)).toEqual(await load(false))
   })
 
-  it('may find its new columns there, as another writer has added them', async () => {
+  it.each([undefined, share])('may find its new columns there, as another writer has added them: %j', async (own) => {
     const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
     const streams = [startedMessage(locationsInfo), startedMessage(visitsInfo)]
     await writeMessages(memory, streams)
     let commits = 0
@@ -102,11 +103,15 @@ describe('a commit into a lake that several processes share', () => {
       if (commits === 1)
         await memory.db.run('ALTER TABLE visits ADD COLUMN other JSON; ALTER TABLE visits ADD COLUMN new JSON')
     })
-    await writeMessages(snapshot, [
-      ...streams,
-      recordsMessage('locations', '{"id":1,"new":2}'),
-      recordsMessage('visits', '{"id":7,"new":3}', '{"id":8}'),
-    ])
+    await writeMessages(
+      snapshot,
+      [
+        ...streams,
+        recordsMessage('locations', '{"id":1,"new":2}'),
+        recordsMessage('visits', '{"id":7,"new":3}', '{"id":8}'),
+      ],
+      { share: own },
+    )
     expect(await memory.db.query('SELECT id, "new", other FROM visits ORDER BY id')).toEqual([
       { id: 7, new: '3', other: null },
       { id: 8, new: null, other: null },

@@ -8,9 +8,11 @@ import type { Database } from '../../../connector/snapshot/store/database'
 import { findReviewReference, type Table } from '../../../connector/snapshot/store/tables'
 import { contentJson, reviewJson } from '../../support/snapshot-messages'
 import {
+  at,
   column,
   contentsTable as contents,
   createTable,
+  deletionsTable as deletions,
   listRows as list,
   pairsTable as pairs,
   reviewsTable as reviews,
@@ -53,7 +55,7 @@ const commit = async (db: Database, changes: ReadonlyArray<Change>, tables: Read
 }
 
 describe('a commit that needs too much memory', () => {
-  const counted = (count: number, close = () => undefined): Change => {
+  const counted = (count: number, close = (): void => undefined): Change => {
     const change = newChange(1, pairs, [])
     return { ...change, spool: { ...change.spool, count: () => count, close } }
   }
@@ -71,6 +73,27 @@ describe('a commit that needs too much memory', () => {
     expect(asked).toEqual([['a commit', canBeCut]])
   })
 
+  it.each([
+    [0, true],
+    [1, true],
+    [2, false],
+  ])('has parts that can be cut again, after %i cuts: %s; their records are closed', async (cuts, canBeCut) => {
+    const asked: boolean[] = []
+    const closed: string[] = []
+    const named = (name: string) => counted(2000, () => void closed.push(name))
+    const [whole, part] = [named('whole'), named('part')]
+    const withMemory = async (_: string, __: unknown, parts?: () => unknown) => {
+      asked.push(parts !== undefined)
+      if (asked.length === 1) return parts?.()
+      // The second question is for the parts.
+      return asked.length === 2 ? [[part], [whole]] : undefined
+    }
+    const db = { withMemory, release: async () => true } as unknown as Database
+    await commitWithinMemory(db, 'a commit', [whole], [], 0, cuts)
+    expect(asked).toEqual([true, false, canBeCut, canBeCut])
+    expect(closed).toEqual(['part'])
+  })
+
   it('is one of the whole again where nothing belongs to a review, and that one is not cut', async () => {
     const asked: unknown[] = []
     const withMemory = async (_: string, work: () => unknown, parts?: () => unknown) => {
@@ -82,7 +105,7 @@ describe('a commit that needs too much memory', () => {
     const close = () => void asked.push('close')
     const db = { withMemory, release } as unknown as Database
     // The second question is for the parts.
-    await commitWithinMemory(db, 'a commit', [counted(2000, close as () => undefined)], [pairs], 0)
+    await commitWithinMemory(db, 'a commit', [counted(2000, close)], [pairs], 0)
     expect(asked).toEqual(['parts', 'whole', 'whole', 'release'])
   })
 })
@@ -115,6 +138,89 @@ describe('a commit', () => {
         ).toEqual([])
       },
     )
+  })
+
+  describe('of what deletes reviews', () => {
+    const marked = { ...reviews, columns: [...reviews.columns, tombstoneColumn] }
+    const at2026 = (minute: number) => `TIMESTAMPTZ '2026-01-01 00:00:00Z' + INTERVAL ${minute} MINUTE`
+    /** Reviews 1 and 2 with a content each, and a deletion of review 2 that came before its version. */
+    const onReviews = (body: (db: Database, tables: ReadonlyArray<Table>) => Promise<void>, to = marked) =>
+      useTables(
+        [
+          [to, [1, 2].map((id) => row(id, at2026(5), 'NULL'))],
+          [contents, [1, 2].map((id) => row(id, at2026(5), id))],
+          [deletions, [row(2, at2026(2))]],
+        ],
+        (db) => body(db, [to, contents, deletions]),
+      )
+    const readIds = async (db: Database) =>
+      Promise.all(
+        ['reviews', 'review_contents', 'deleted_reviews', '_deletions'].map(async (table) =>
+          (await list(db, table, 'id')).join(' '),
+        ),
+      )
+
+    it('removes reviews with what refers to them, and older versions that come later', async () => {
+      await onReviews(async (db, tables) => {
+        await commit(db, [newChange(1, deletions, [reviewJson(1, 9)])], tables)
+        expect(await readIds(db)).toEqual(['2', '2', '1 2', ''])
+        await db.run('DELETE FROM _streams; DELETE FROM _loads')
+        await commit(db, [newChange(1, marked, [reviewJson(1, 8), reviewJson(2, 6)])], tables)
+        expect(await readIds(db)).toEqual(['2', '', '1 2', ''])
+        await db.run('DELETE FROM _streams; DELETE FROM _loads')
+        await commit(db, [newChange(1, marked, [reviewJson(1, 10)])], tables)
+        expect(await readIds(db)).toEqual(['1 2', '', '1 2', ''])
+      })
+    })
+
+    it('takes a mark for a deletion where reviews have a key, and remembers it', async () => {
+      const mark = reviewJson(1, 9).replace('}', ',"_ab_cdc_deleted_at":"2026-01-01T00:09:00Z"}')
+      await onReviews(async (db, tables) => {
+        await commit(db, [newChange(1, marked, [mark])], tables)
+        expect(await readIds(db)).toEqual(['2', '2', '2', '1'])
+      })
+      await onReviews(async (db, tables) => {
+        const change = newChange(1, marked, [mark])
+        await commit(db, [{ ...change, target: { ...change.target, key: [] } }], tables)
+        expect(await readIds(db)).toEqual(['1 1 2', '2', '2', ''])
+      })
+    })
+
+    it('keeps the version that it removes with all columns, also those that the same commit brings', async () => {
+      await onReviews(
+        async (db, tables) => {
+          const brought = newChange(1, tables[0] ?? marked, [reviewJson(1, 6).replace('}', ',"new":7}')])
+          await commit(db, [brought, newChange(2, deletions, [reviewJson(1, 9)])], tables)
+          expect(await list(db, '_history_reviews', 'id', 'minute(modifiedTime)', 'new')).toEqual([
+            ...['1 5 null', '1 6 7'],
+          ])
+        },
+        { ...marked, history: true },
+      )
+    })
+  })
+
+  it('of rows that refer to no review leaves those that do', async () => {
+    await useTables(
+      [
+        [reviews, [row(1, at(9))]],
+        [contents, [row(1, at(5), 7)]],
+        [pairs, []],
+      ],
+      async (db) => {
+        await commit(db, [newChange(1, pairs, ['{"a":1}'])], [reviews, contents, pairs])
+        expect([...(await list(db, 'review_contents', 'id')), ...(await list(db, 'pairs', 'a'))]).toEqual(['7', '1'])
+      },
+    )
+  })
+
+  it('that activates a generation removes the rows of those before', async () => {
+    const items = createTable('items', [column('id', 'BIGINT')])
+    await useTables([[items, [1, 2, 3].map((id) => ({ ...row(id), generation: id }))]], async (db) => {
+      const change = newChange(1, items, [], { activatesGeneration: true })
+      await commit(db, [{ ...change, target: { ...change.target, generation: 2 } }], [items])
+      expect(await list(db, 'items', 'id')).toEqual(['2', '3'])
+    })
   })
 
   it('counts the older versions of its rows', async () => {
@@ -244,20 +350,28 @@ describe('a commit that rejects', () => {
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
 
 describe('a commit in parts', () => {
-  const tables = [reviews, contents, pairs]
+  const contentsById = createTable('review_contents', contents.columns.toReversed())
+  const tables = [reviews, contentsById, pairs]
   const records = (json: (id: number, minute: number) => string, ...minutes: ReadonlyArray<number>) =>
     minutes.flatMap((minute) => upTo(800).map((id) => json(id, minute)))
   /** 800 reviews in two versions each, of which every other one has a child in its newer version; and rows of no review. */
-  const newChanges = () => [
-    newChange(1, reviews, records(reviewJson, 5, 6), { state: '{"n":1}', status: 'complete', records: 1700 }),
-    newChange(2, pairs, ['{"a":1,"b":2}', '{"a":1,"b":2}'], { state: '{"n":2}' }),
-    newChange(
-      3,
-      contents,
-      records((id) => contentJson(id, id % 2 === 0 ? 5 : 6, id), 5),
-      { state: '{"n":3}' },
-    ),
-  ]
+  const newChanges = () => {
+    const first = newChange(1, reviews, records(reviewJson, 5, 6), {
+      state: '{"n":1}',
+      status: 'complete',
+      records: 1700,
+    })
+    return [
+      { ...first, target: { ...first.target, generation: 1 } },
+      newChange(2, pairs, ['{"a":1,"b":2}', '{"a":1,"b":2}'], { state: '{"n":2}' }),
+      newChange(
+        3,
+        contentsById,
+        records((id) => contentJson(id, id % 2 === 0 ? 5 : 6, 1000 - id), 5),
+        { state: '{"n":3}' },
+      ),
+    ]
+  }
   const count = async (db: Database, table: string) => Number(await db.scalar(`SELECT count(*) FROM ${table}`))
   const readProgress = async (db: Database) => [
     ...(await Promise.all(['reviews', 'review_contents', 'pairs', '_state'].map((table) => count(db, table)))),
@@ -266,7 +380,7 @@ describe('a commit in parts', () => {
 
   it('has those records in the file that its loads then count, and no state before all of them', async () => {
     await useTables(
-      tables.map((to) => [to, []] as const),
+      tables.map((to) => [to, to === reviews ? [row(9000, at(1))] : []] as const),
       async (db) => {
         const progress: unknown[] = []
         let isCut = false
@@ -285,11 +399,11 @@ describe('a commit in parts', () => {
         }
         await commit(cut, newChanges(), tables)
         const partial = upTo(7).map((n) => [
-          ...[100 * n, 50 * n, 0, 0],
+          ...[1 + 100 * n, 50 * n, 0, 0],
           ...[`1 running ${100 + 200 * n}`, '2 running null', `3 running ${100 * n}`],
         ])
-        expect(progress).toEqual([...partial, [800, 400, 2, 3, '1 complete 1700', '2 running 2', '3 running 800']])
-        expect(await list(db, 'reviews', 'DISTINCT minute(modifiedTime)')).toEqual(['6'])
+        expect(progress).toEqual([...partial, [801, 400, 2, 3, '1 complete 1700', '2 running 2', '3 running 800']])
+        expect(await list(db, 'reviews WHERE id <= 800', 'DISTINCT minute(modifiedTime)')).toEqual(['6'])
         expect(await list(db, "duckdb_tables() WHERE temporary AND table_name IN ('_value', '_part')", '*')).toEqual([])
       },
     )

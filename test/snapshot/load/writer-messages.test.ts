@@ -467,6 +467,31 @@ describe('the work of a run', () => {
     db.close()
   })
 
+  const refreshed = startedMessage({ ...thingsInfo(), syncMode: 'full_refresh' })
+  it.each<[string, ReadonlyArray<Message>, number, boolean]>([
+    ['of a refresh that is complete', [refreshed, things(2), finishedMessage('things')], 20_001, true],
+    ['of a refresh, if they are not many', [refreshed, things(2), finishedMessage('things')], 20_000, false],
+    ['of no refresh that has failed', [refreshed, things(2), failed('things')], 20_001, false],
+    [
+      'of no run that is no refresh',
+      [startedMessage(thingsInfo()), things(2), finishedMessage('things')],
+      20_001,
+      false,
+    ],
+    ['of a version', [startedMessage(thingsInfo()), version(5, false), things(2), version(5, true)], 20_001, true],
+  ])('removes old rows in parts, after the new ones are in the file: %s', async (_, messages, old, inParts) => {
+    const { db, works, snapshot } = await watchWork()
+    await writeMessages({ db }, [startedMessage(thingsInfo()), finishedMessage('things')])
+    await db.run(`INSERT INTO things (id, _airbyte_raw_id, _airbyte_generation_id)
+      SELECT 10 + n, md5(n::VARCHAR)::UUID, 0 FROM range(${old}) AS numbers(n)`)
+    await writeMessages(snapshot, messages)
+    expect(works.filter((name) => /records|removing/.test(name))).toEqual([
+      'committing 1 records of things',
+      ...(inParts ? Array(2).fill('removing the old rows of things') : []),
+    ])
+    db.close()
+  })
+
   it('has the settings of a writer, and joins groups of rows from the second run on', async () => {
     const snapshot = await openMemorySnapshot()
     const names = ['preserve_insertion_order', 'write_buffer_row_group_count', 'max_vacuum_tasks']
