@@ -1,5 +1,5 @@
 import { readdirSync, readlinkSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { transientFailure } from '../../../connector/cdk/failure'
 import { JsonText } from '../../../connector/cdk/json/decode'
 import type { Message } from '../../../connector/cdk/stream'
@@ -59,79 +59,123 @@ const follow = async (
   return { committed, finish: writer.finish }
 }
 
-describe('a table in versions', () => {
-  const readGeneration = async ({ db }: Snapshot) =>
-    (await db.query("SELECT generation::INTEGER AS generation, refreshing FROM _streams WHERE stream = 'things'"))[0]
+/** The database, and what it does of which memory may be too little. `lake`: whether it says that it is one. */
+const watchWork = async (lake = false) => {
+  const { db } = await openMemorySnapshot()
+  const works: string[] = []
+  const watched: Database = {
+    ...db,
+    ...(lake ? { lake: { dataPath: '/data' } } : {}),
+    withMemory: (name, ...rest) => {
+      works.push(name)
+      return db.withMemory(name, ...rest)
+    },
+    checkpoint: async () => {
+      works.push('checkpoint')
+      return false
+    },
+  }
+  return { db, works, snapshot: { db: watched } }
+}
 
-  it('keeps the rows of the version before until the next one is active', async () => {
-    const snapshot = await openMemorySnapshot()
-    const { committed, finish } = await follow(snapshot, [
-      startedMessage(thingsInfo()),
-      version(100, false),
-      things(1, 2),
-      version(100, true),
-      version(200, false),
-      things(2, 3),
-      version(200, true),
-      things(4),
+describe('the work of a run', () => {
+  const wider = startedMessage(thingsInfo({ more: integerSchema }))
+
+  it('is named where memory is too little for it, and its log is brought into the file after each commit', async () => {
+    const { db, works, snapshot } = await watchWork()
+    await writeMessages(snapshot, [startedMessage(thingsInfo()), things(1), wider, finishedMessage('things')])
+    expect(works).toEqual([
+      'preparing the table of things',
+      ...['committing 1 records of things', 'checkpoint'],
+      'changing the table of things',
+      ...['committing the end of things', 'checkpoint'],
+      'creating the views',
     ])
-    await finish()
-    expect(committed).toEqual([[], [], [], [1, 2], [1, 2], [1, 2], [2, 3], [2, 3]])
-    expect(await listIds(snapshot)).toEqual([2, 3, 4])
-    expect(await readGeneration(snapshot)).toEqual({ generation: 200, refreshing: false })
-    snapshot.db.close()
+    db.close()
   })
 
-  it('of the next run removes the rows of the run before', async () => {
-    const snapshot = await openMemorySnapshot()
-    for (const [number, ids] of [
-      [100, [1, 2]],
-      [200, [2, 3]],
-    ] as const)
-      await writeMessages(snapshot, [
-        startedMessage(thingsInfo()),
-        version(number, false),
-        things(...ids),
-        version(number, true),
-      ])
-    expect(await listIds(snapshot)).toEqual([2, 3])
-    snapshot.db.close()
+  it.each([
+    [true, ['things, others']],
+    [false, ['things', 'others']],
+  ])('opens the streams of a lake together that are declared together: %s', async (lake, opened) => {
+    const { db, works, snapshot } = await watchWork(lake)
+    const writer = await createSnapshotWriter(snapshot, { now: () => 0 })
+    for (const message of [startedMessage(thingsInfo()), startedMessage(othersInfo)]) await writer.write(message)
+    expect(works).toEqual(lake ? [] : opened.map((names) => `preparing the table of ${names}`))
+    await writer.write(wider)
+    expect(works).toEqual([...opened.map((names) => `preparing the table of ${names}`), 'changing the table of things'])
+    db.close()
   })
 
-  it('is committed when another one begins, and not before', async () => {
-    const snapshot = await openMemorySnapshot()
-    const { committed } = await follow(snapshot, [
-      startedMessage(thingsInfo()),
-      version(100, false),
-      things(1),
-      version(100, false),
-      version(200, false),
-    ])
-    expect(committed).toEqual([[], [], [], [], [1]])
-    snapshot.db.close()
+  it('opens the streams of a lake at its end that sent nothing', async () => {
+    const { db, snapshot } = await watchWork(true)
+    const [summary] = await writeMessages(snapshot, [startedMessage(thingsInfo())])
+    expect(summary).toMatchObject({ stream: 'things', status: 'incomplete', records: 0 })
+    db.close()
   })
 
-  it('that is older than the rows of the file removes nothing, and neither does its own', async () => {
-    const snapshot = await openMemorySnapshot()
-    await writeMessages(snapshot, [startedMessage(thingsInfo()), version(200, true), things(1), version(200, true)])
-    await writeMessages(snapshot, [startedMessage(thingsInfo()), version(100, false), things(2), version(100, true)])
-    expect(await listIds(snapshot)).toEqual([1, 2])
-    expect(await readGeneration(snapshot)).toEqual({ generation: 200, refreshing: false })
-    snapshot.db.close()
+  it('lets a commit go on while messages are read, every 2 ms', async () => {
+    const { db } = await openMemorySnapshot()
+    let endCommit: (() => void) | undefined
+    const held = new Promise<void>((resolve) => {
+      endCommit = resolve
+    })
+    const withMemory: Database['withMemory'] = async (name, ...rest) => {
+      if (name.startsWith('committing')) await held
+      return db.withMemory(name, ...rest)
+    }
+    const writer = await createSnapshotWriter({ db: { ...db, withMemory } }, { now: () => 0 })
+    const clock = vi.spyOn(performance, 'now')
+    /** Whether other work has its turn while a message is written at this time. */
+    const hasTurn = async (millis: number) => {
+      clock.mockReturnValue(millis)
+      let turned = false
+      setImmediate(() => {
+        turned = true
+      })
+      await writer.write(things(1))
+      return turned
+    }
+    try {
+      await writer.write(startedMessage(thingsInfo()))
+      expect(await hasTurn(5000)).toBe(false)
+      await writer.write(finishedMessage('things'))
+      await hasTurn(6000)
+      const turns: boolean[] = []
+      for (const millis of [6001, 6001.9, 6002, 6003, 6005]) turns.push(await hasTurn(millis))
+      expect(turns).toEqual([false, false, true, false, true])
+      endCommit?.()
+      await db.waitForWork()
+      expect(await hasTurn(7000)).toBe(false)
+    } finally {
+      clock.mockRestore()
+    }
+    db.close()
   })
 
-  it('removes nothing more once it was active', async () => {
+  it('has the settings of a writer, and joins groups of rows from the second run on', async () => {
     const snapshot = await openMemorySnapshot()
-    const { finish } = await follow(snapshot, [
-      startedMessage(thingsInfo()),
-      things(1),
-      version(100, true),
-      version(200, false),
-      things(2),
-    ])
-    await finish()
-    expect(await listIds(snapshot)).toEqual([2])
+    const names = ['preserve_insertion_order', 'write_buffer_row_group_count', 'max_vacuum_tasks']
+    const read = () =>
+      Promise.all(names.map(async (name) => String(await snapshot.db.scalar(`SELECT current_setting('${name}')`))))
+    for (const tasks of ['0', '2', '2']) {
+      await writeMessages(snapshot, [startedMessage(thingsInfo())])
+      expect(await read()).toEqual(['false', '1', tasks])
+    }
     snapshot.db.close()
+  })
+})
+
+describe('a run that was killed', () => {
+  it.each([
+    [undefined, 'incomplete'],
+    [{ index: 0, count: 2 }, 'running'],
+  ])('is incomplete, unless the others of a lake are under way: %j', async (share, status) => {
+    const { db, snapshot } = await watchWork(share !== undefined)
+    await (await createSnapshotWriter({ db }, { now: () => 0 })).write(startedMessage(thingsInfo()))
+    await createSnapshotWriter(snapshot, { now: () => 0, share })
+    expect(await db.query('SELECT run::INTEGER AS run, status FROM _loads')).toEqual([{ run: 1, status }])
+    db.close()
   })
 })
 
@@ -206,35 +250,6 @@ describe('a commit begins', () => {
     snapshot.db.close()
   })
 
-  it.each([
-    ['64 MB of a table', 6, 20, 4_000_000],
-    ['4 MB of a wide table', 201, 4, 1_100_000],
-  ])('after %s', async (_, columns, rows, bytes) => {
-    const snapshot = await openMemorySnapshot()
-    const declared = Object.fromEntries(Array.from({ length: columns - 2 }, (_, n) => [`c${n}`, { type: 'string' }]))
-    const text = thing(1, { c0: 'x'.repeat(bytes) })
-    const commits: number[] = []
-    const watched: Database = {
-      ...snapshot.db,
-      withMemory: (name, ...rest) => {
-        const count = /^committing (\S+) records/.exec(name)?.[1]
-        if (count !== undefined) commits.push(Number(count))
-        return snapshot.db.withMemory(name, ...rest)
-      },
-    }
-    await writeMessages({ db: watched }, [
-      startedMessage(thingsInfo(declared)),
-      ...Array.from({ length: rows }, () => recordsMessage('things', text)),
-    ])
-    const limit = columns > 200 ? 4_000_000 : 64_000_000
-    const whole = Math.ceil(limit / text.length)
-    expect(commits).toEqual([
-      ...Array(Math.floor(rows / whole)).fill(whole),
-      ...(rows % whole === 0 ? [] : [rows % whole]),
-    ])
-    snapshot.db.close()
-  })
-
   it.each<[string, ReadonlyArray<Message>, boolean]>([
     ['other rows before deletions', [things(1), recordsMessage('deleted_reviews', reviewJson(9, 1))], true],
     ['deletions before other rows', [recordsMessage('deleted_reviews', reviewJson(9, 1)), things(1)], true],
@@ -276,6 +291,10 @@ describe('the end of a stream', () => {
       [
         [failed('things'), finishedMessage('things')],
         ['things incomplete', 'others incomplete'],
+      ],
+      [
+        [{ _tag: 'Finished', stream: 'things', extent: 'unknown' }, finishedMessage('others')],
+        ['things incomplete', 'others complete'],
       ],
     ] as const) {
       expect(summary(await writeMessages(snapshot, [...start, ...ends]))).toEqual(expected)
@@ -360,6 +379,8 @@ describe('a state of another service', () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(snapshot, [start, things(1), checkpointMessage('things', state('aa.bb'))])
     await writeMessages(snapshot, [start, things(2), checkpointMessage('things', state('aa.bb'))])
+    await writeMessages(snapshot, [start, checkpointMessage('things', { cursor: 2 })])
+    await writeMessages(snapshot, [start, checkpointMessage('things', state('aa.bb'))])
     const other = [start, things(3), checkpointMessage('things', state('cc.dd'))]
     await expect(writeMessages(snapshot, other)).rejects.toThrow(/another service than the state of things/)
     expect(await listIds(snapshot)).toEqual([1, 2])
@@ -412,61 +433,17 @@ describe('a commit that fails', () => {
   })
 })
 
-/** The database, and what it does of which memory may be too little. `lake`: whether it says that it is one. */
-const watchWork = async (lake = false) => {
-  const { db } = await openMemorySnapshot()
-  const works: string[] = []
-  const watched: Database = {
-    ...db,
-    ...(lake ? { lake: { dataPath: '/data' } } : {}),
-    withMemory: (name, ...rest) => {
-      works.push(name)
-      return db.withMemory(name, ...rest)
-    },
-    checkpoint: async () => {
-      works.push('checkpoint')
-      return false
-    },
-  }
-  return { db, works, snapshot: { db: watched } }
-}
+it('the children of a review may be declared before it, and views tell of all at the end of the run', async () => {
+  const snapshot = await openMemorySnapshot()
+  await writeMessages(snapshot, [
+    ...streamMessages(reviewContentsInfo()),
+    ...streamMessages(reviewsInfo(), reviewJson(1, 1)),
+  ])
+  expect(await snapshot.db.scalar('SELECT count(*)::INTEGER FROM duckdb_views() WHERE NOT internal')).toBeGreaterThan(0)
+  snapshot.db.close()
+})
 
-describe('the work of a run', () => {
-  const wider = startedMessage(thingsInfo({ more: integerSchema }))
-
-  it('is named where memory is too little for it, and its log is brought into the file after each commit', async () => {
-    const { db, works, snapshot } = await watchWork()
-    await writeMessages(snapshot, [startedMessage(thingsInfo()), things(1), wider, finishedMessage('things')])
-    expect(works).toEqual([
-      'preparing the table of things',
-      ...['committing 1 records of things', 'checkpoint'],
-      'changing the table of things',
-      ...['committing the end of things', 'checkpoint'],
-      'creating the views',
-    ])
-    db.close()
-  })
-
-  it.each([
-    [true, ['things, others']],
-    [false, ['things', 'others']],
-  ])('opens the streams of a lake together that are declared together: %s', async (lake, opened) => {
-    const { db, works, snapshot } = await watchWork(lake)
-    const writer = await createSnapshotWriter(snapshot, { now: () => 0 })
-    for (const message of [startedMessage(thingsInfo()), startedMessage(othersInfo)]) await writer.write(message)
-    expect(works).toEqual(lake ? [] : opened.map((names) => `preparing the table of ${names}`))
-    await writer.write(wider)
-    expect(works).toEqual([...opened.map((names) => `preparing the table of ${names}`), 'changing the table of things'])
-    db.close()
-  })
-
-  it('opens the streams of a lake at its end that sent nothing', async () => {
-    const { db, snapshot } = await watchWork(true)
-    const [summary] = await writeMessages(snapshot, [startedMessage(thingsInfo())])
-    expect(summary).toMatchObject({ stream: 'things', status: 'incomplete', records: 0 })
-    db.close()
-  })
-
+describe('the old rows of a stream', () => {
   const refreshed = startedMessage({ ...thingsInfo(), syncMode: 'full_refresh' })
   it.each<[string, ReadonlyArray<Message>, number, boolean]>([
     ['of a refresh that is complete', [refreshed, things(2), finishedMessage('things')], 20_001, true],
@@ -479,7 +456,7 @@ describe('the work of a run', () => {
       false,
     ],
     ['of a version', [startedMessage(thingsInfo()), version(5, false), things(2), version(5, true)], 20_001, true],
-  ])('removes old rows in parts, after the new ones are in the file: %s', async (_, messages, old, inParts) => {
+  ])('are removed in parts, after the new ones are in the file: %s', async (_, messages, old, inParts) => {
     const { db, works, snapshot } = await watchWork()
     await writeMessages({ db }, [startedMessage(thingsInfo()), finishedMessage('things')])
     await db.run(`INSERT INTO things (id, _airbyte_raw_id, _airbyte_generation_id)
@@ -491,39 +468,124 @@ describe('the work of a run', () => {
     ])
     db.close()
   })
+})
 
-  it('has the settings of a writer, and joins groups of rows from the second run on', async () => {
+describe('a table in versions', () => {
+  const readGeneration = async ({ db }: Snapshot) =>
+    (await db.query("SELECT generation::INTEGER AS generation, refreshing FROM _streams WHERE stream = 'things'"))[0]
+
+  it('keeps the rows of the version before until the next one is active', async () => {
     const snapshot = await openMemorySnapshot()
-    const names = ['preserve_insertion_order', 'write_buffer_row_group_count', 'max_vacuum_tasks']
-    const read = () =>
-      Promise.all(names.map(async (name) => String(await snapshot.db.scalar(`SELECT current_setting('${name}')`))))
-    for (const tasks of ['0', '2', '2']) {
-      await writeMessages(snapshot, [startedMessage(thingsInfo())])
-      expect(await read()).toEqual(['false', '1', tasks])
-    }
+    const { committed, finish } = await follow(snapshot, [
+      startedMessage(thingsInfo()),
+      version(100, false),
+      things(1, 2),
+      version(100, true),
+      version(200, false),
+      things(2, 3),
+      version(200, true),
+      things(4),
+    ])
+    await finish()
+    expect(committed).toEqual([[], [], [], [1, 2], [1, 2], [1, 2], [2, 3], [2, 3]])
+    expect(await listIds(snapshot)).toEqual([2, 3, 4])
+    expect(await readGeneration(snapshot)).toEqual({ generation: 200, refreshing: false })
+    snapshot.db.close()
+  })
+
+  it('of the next run removes the rows of the run before', async () => {
+    const snapshot = await openMemorySnapshot()
+    for (const [number, ids] of [
+      [100, [1, 2]],
+      [200, [2, 3]],
+    ] as const)
+      await writeMessages(snapshot, [
+        startedMessage(thingsInfo()),
+        version(number, false),
+        things(...ids),
+        version(number, true),
+      ])
+    expect(await listIds(snapshot)).toEqual([2, 3])
+    snapshot.db.close()
+  })
+
+  it('is committed when another one begins, and not before', async () => {
+    const snapshot = await openMemorySnapshot()
+    const { committed } = await follow(snapshot, [
+      startedMessage(thingsInfo()),
+      version(100, false),
+      things(1),
+      version(100, false),
+      version(200, false),
+    ])
+    expect(committed).toEqual([[], [], [], [], [1]])
+    snapshot.db.close()
+  })
+
+  it('that is older than the rows of the file removes nothing, and neither does its own', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, [startedMessage(thingsInfo()), version(200, true), things(1), version(200, true)])
+    await writeMessages(snapshot, [startedMessage(thingsInfo()), version(100, false), things(2), version(100, true)])
+    expect(await listIds(snapshot)).toEqual([1, 2])
+    expect(await readGeneration(snapshot)).toEqual({ generation: 200, refreshing: false })
+    snapshot.db.close()
+  })
+
+  it('removes nothing more once it was active', async () => {
+    const snapshot = await openMemorySnapshot()
+    const { finish } = await follow(snapshot, [
+      startedMessage(thingsInfo()),
+      things(1),
+      version(100, true),
+      version(200, false),
+      things(2),
+    ])
+    await finish()
+    expect(await listIds(snapshot)).toEqual([2])
     snapshot.db.close()
   })
 })
 
-describe('a run that was killed', () => {
+describe('a commit of many records begins', () => {
+  /** A stream with so many columns, and the commits that begin while so many more of these records are written. */
+  const openStream = async (columns: number, json: string) => {
+    const { db } = await openMemorySnapshot()
+    const commits: string[] = []
+    // The records need not be in the file for this.
+    const withMemory: Database['withMemory'] = async (name, work, parts) => {
+      if (!name.startsWith('committing')) return db.withMemory(name, work, parts)
+      commits.push(name)
+      return undefined as Awaited<ReturnType<typeof work>>
+    }
+    const declared = Object.fromEntries(Array.from({ length: columns - 2 }, (_, n) => [`c${n}`, { type: 'string' }]))
+    const row = { json: Buffer.from(json) }
+    const writer = await createSnapshotWriter({ db: { ...db, withMemory } }, { now: () => 0 })
+    await writer.write(startedMessage(thingsInfo(declared)))
+    const add = async (rows: number) => {
+      await writer.write({ _tag: 'Records', stream: 'things', at: 0, rows: Array(rows).fill(row) })
+      await db.waitForWork()
+      return commits
+    }
+    return { db, add }
+  }
+
   it.each([
-    [undefined, 'incomplete'],
-    [{ index: 0, count: 2 }, 'running'],
-  ])('is incomplete, unless the others of a lake are under way: %j', async (share, status) => {
-    const { db, snapshot } = await watchWork(share !== undefined)
-    await (await createSnapshotWriter({ db }, { now: () => 0 })).write(startedMessage(thingsInfo()))
-    await createSnapshotWriter(snapshot, { now: () => 0, share })
-    expect(await db.query('SELECT run::INTEGER AS run, status FROM _loads')).toEqual([{ run: 1, status }])
+    ['64 MB', 200, 64],
+    ['4 MB of a table of more than 200 columns', 201, 4],
+  ])('after %s, and after as many again', async (_, columns, count) => {
+    const { db, add } = await openStream(columns, `"${'x'.repeat(999_998)}"`)
+    const one = `committing ${count} records of things`
+    expect(await add(count - 1)).toEqual([])
+    expect(await add(1)).toEqual([one])
+    expect(await add(count - 1)).toEqual([one])
+    expect(await add(1)).toEqual([one, one])
     db.close()
   })
-})
 
-it('the children of a review may be declared before it, and views tell of all at the end of the run', async () => {
-  const snapshot = await openMemorySnapshot()
-  await writeMessages(snapshot, [
-    ...streamMessages(reviewContentsInfo()),
-    ...streamMessages(reviewsInfo(), reviewJson(1, 1)),
-  ])
-  expect(await snapshot.db.scalar('SELECT count(*)::INTEGER FROM duckdb_views() WHERE NOT internal')).toBeGreaterThan(0)
-  snapshot.db.close()
+  it('after 250,000 of them', async () => {
+    const { db, add } = await openStream(3, '{}')
+    expect(await add(249_999)).toEqual([])
+    expect(await add(1)).toEqual(['committing 250,000 records of things'])
+    db.close()
+  })
 })
