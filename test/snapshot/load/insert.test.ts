@@ -76,6 +76,11 @@ it.each([
   ['half of a surrogate pair', '{"a":"\\ud800"}', '{"a":"\\ufffd"}'],
   ['half of one in capitals', '{"a":"\\uD800\\n"}', '{"a":"\\ufffd\\n"}'],
   ['a surrogate pair', '{"a":"\\ud83d\\ude00"}', '{"a":"\\ud83d\\ude00"}'],
+  ['half of one before a whole one', '"\\ud83d\\ud83d\\ude00"', '"\\ufffd\\ud83d\\ude00"'],
+  ['the second half of one behind another escape', '"\\u0089\\udc00"', '"\\u0089\\ufffd"'],
+  ['the first half of one before another escape', '"\\udbff\\u00ff"', '"\\ufffd\\u00ff"'],
+  ['half of one behind a backslash that looks like one', '"\\\\ud800\\ud800"', '"\\\\ud800\\ufffd"'],
+  ['the second half of one behind a pair in capitals', '"\\uDBFF\\uDFFF\\uDFFF"', '"\\uDBFF\\uDFFF\\ufffd"'],
   ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22]), '"\ufffd"'],
   ['nothing at all', '', ' '],
 ])('%s', async (_, text, expected) => {
@@ -125,12 +130,15 @@ it.each([
 })
 
 it.each([10_000, 100_000])('holds no more than a buffer in memory, of records of %i bytes', (length) => {
-  const path = join(folder, 'large.duckdb')
+  const path = join(folder, `large-${length}.duckdb`)
   const spool = createSpool(path)
-  for (let i = 0; i < 1_000_000 / length; i += 1) spool.add(row(`{"text":"${'x'.repeat(length)}"}`), 1)
-  const [file] = openSpools(path)
-  expect(statSync(`/proc/self/fd/${file?.number}`).size).toBeGreaterThan(1_000_000 - 131_072)
-  spool.close()
+  try {
+    for (let i = 0; i < 1_000_000 / length; i += 1) spool.add(row(`{"text":"${'x'.repeat(length)}"}`), 1)
+    const [file] = openSpools(path)
+    expect(statSync(`/proc/self/fd/${file?.number}`).size).toBeGreaterThan(1_000_000 - 131_072)
+  } finally {
+    spool.close()
+  }
 })
 
 it.each([[[300_000]], [[10, 300_000, 20]], [[1_000_000, 300_000]], [[20, 256_000, 256_001, 20]]])(
@@ -231,6 +239,31 @@ describe('a value', () => {
       ...[null, ...Object.keys(held)].map(() => []),
       ...others.map(() => [nulled]),
     ])
+    spool.close()
+    db.close()
+  })
+
+  it('goes into the column of its attribute, and a record of none is a row too', async () => {
+    const { db } = await openMemorySnapshot()
+    const spool = createSpool(':memory:')
+    spool.add(row('{"a":1,"a__varchar":"x"}'), 1)
+    const older: Column = { name: 'a__varchar', type: 'VARCHAR', attribute: null }
+    for (const [columns, found] of [
+      [[{ name: 'a', type: 'BIGINT' } as const, older], [{ a: 1 }]],
+      [[older], [{}]],
+      [[], [{}]],
+    ] as const) {
+      const { sql, seq } = await typeRows(db, { name: 'any', columns, history: false }, 3, spool.toSql())
+      expect(await db.query(`SELECT * EXCLUDE (${seq}) FROM (${sql})`)).toEqual(
+        found.map((values) => ({
+          ...values,
+          _airbyte_raw_id: expect.anything(),
+          _airbyte_extracted_at: new Date(1),
+          _airbyte_meta: '{"changes":[]}',
+          _airbyte_generation_id: 3,
+        })),
+      )
+    }
     spool.close()
     db.close()
   })

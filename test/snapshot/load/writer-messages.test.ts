@@ -91,6 +91,21 @@ describe('the work of a run', () => {
       ...['committing the end of things', 'checkpoint'],
       'creating the views',
     ])
+    expect(
+      await db.query(
+        "SELECT table_name AS in_table, data_type AS type FROM duckdb_columns() WHERE ends_with(table_name, 'things') AND column_name = 'more'",
+      ),
+    ).toEqual([{ in_table: 'things', type: 'BIGINT' }])
+    db.close()
+  })
+
+  it('ends the streams that end together in one commit', async () => {
+    const { db, works, snapshot } = await watchWork()
+    await writeMessages(snapshot, [
+      ...[startedMessage(thingsInfo()), startedMessage(othersInfo), things(1)],
+      ...[finishedMessage('things'), finishedMessage('others')],
+    ])
+    expect(works.filter((name) => name.startsWith('committing'))).toEqual(['committing 1 records of things'])
     db.close()
   })
 
@@ -299,6 +314,16 @@ describe('the end of a stream', () => {
     ] as const) {
       expect(summary(await writeMessages(snapshot, [...start, ...ends]))).toEqual(expected)
     }
+    snapshot.db.close()
+  })
+
+  it('is in the file with the next message where the source has failed', async () => {
+    const snapshot = await openMemorySnapshot()
+    const writer = await createSnapshotWriter(snapshot, { now: () => 0 })
+    for (const message of [...start, failed(), { _tag: 'Log', level: 'info', message: 'next' } as const])
+      await writer.write(message)
+    await snapshot.db.waitForWork()
+    expect(await snapshot.db.query('SELECT DISTINCT status FROM _loads')).toEqual([{ status: 'incomplete' }])
     snapshot.db.close()
   })
 
@@ -531,17 +556,26 @@ describe('a table in versions', () => {
     snapshot.db.close()
   })
 
+  it('that is older than the one which has begun does not end it', async () => {
+    const snapshot = await openMemorySnapshot()
+    const messages = [startedMessage(thingsInfo()), things(1), version(200, false), things(2), version(100, true)]
+    await writeMessages(snapshot, messages)
+    expect(await listIds(snapshot)).toEqual([1, 2])
+    snapshot.db.close()
+  })
+
   it('removes nothing more once it was active', async () => {
     const snapshot = await openMemorySnapshot()
     const { finish } = await follow(snapshot, [
       startedMessage(thingsInfo()),
+      version(100, false),
       things(1),
       version(100, true),
       version(200, false),
       things(2),
     ])
     await finish()
-    expect(await listIds(snapshot)).toEqual([2])
+    expect(await listIds(snapshot)).toEqual([1, 2])
     snapshot.db.close()
   })
 })
