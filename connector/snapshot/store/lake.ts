@@ -93,6 +93,16 @@ const isConflict = (error: unknown): boolean =>
 
 const isTransient = (error: unknown): boolean => error instanceof CommandError && error.failure._tag === 'Transient'
 
+/** A writer holds a group of rows in memory before it is written: by default 122,880 of them, which may be all of a commit. */
+const rowGroupRows = 8192
+
+/** A lake keeps the size for all who write it; one that somebody has set stays. */
+const limitRowGroups = async (base: Database): Promise<void> => {
+  const set = `SELECT count(*) FROM ducklake_options('lake') WHERE option_name LIKE 'parquet_row_group_size%'`
+  if (Number(await base.scalar(set)) === 0)
+    await base.run(`CALL lake.set_option('parquet_row_group_size', '${rowGroupRows}')`)
+}
+
 /**
  * Opens a DuckLake with the methods of a file. What commits has the lake to itself, so that two processes never merge one table side by side;
  * a commit that fails by a conflict or a lost connection is tried again, and one whose answer was lost is not made twice.
@@ -148,7 +158,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       // A commit looks for its keys in each file of a table; files never change, so that each is asked for once.
       // An upload holds one part of its file in memory, by default 80 MB: much where several processes share a machine, whose files are smaller.
       await base.run(
-        `SET enable_external_file_cache = true; SET parquet_metadata_cache = true
+        `SET enable_external_file_cache = true
          ${options.share === undefined ? '' : `; SET s3_uploader_max_filesize = '160GB'`}`,
       )
       const secret = storageSecretSql(env)
@@ -172,6 +182,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
           await openStorage('s3://')
           await base.run(sql)
         })
+        if (access === 'write') await limitRowGroups(base)
       })
       dataPath = String(await base.scalar(`SELECT value FROM ducklake_options('lake') WHERE option_name = 'data_path'`))
       await openStorage(dataPath)
