@@ -94,7 +94,7 @@ const isConflict = (error: unknown): boolean =>
 const isTransient = (error: unknown): boolean => error instanceof CommandError && error.failure._tag === 'Transient'
 
 /** A writer holds a group of rows in memory before it is written: by default 122,880 of them, which may be all of a commit. */
-const rowGroupRows = 8192
+const rowGroupRows = 4096
 
 /** A lake keeps the size for all who write it; one that somebody has set stays. */
 const limitRowGroups = async (base: Database): Promise<void> => {
@@ -159,7 +159,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       // An upload holds one part of its file in memory, by default 80 MB: much where several processes share a machine, whose files are smaller.
       await base.run(
         `SET enable_external_file_cache = true
-         ${options.share === undefined ? '' : `; SET s3_uploader_max_filesize = '160GB'`}`,
+         ${options.share === undefined ? '' : `; SET s3_uploader_max_filesize = '100GB'`}`,
       )
       const secret = storageSecretSql(env)
       if (secret !== undefined) await base.run(secret)
