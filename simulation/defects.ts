@@ -147,8 +147,8 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'state with the first part of a commit': {
     file: 'snapshot/load/commit.js',
-    find: "const partial = { state: undefined, status: 'running', activatesGeneration: false };",
-    replace: "const partial = { status: 'running', activatesGeneration: false };",
+    find: "({ ...change, state: undefined, status: 'running', activatesGeneration: false })",
+    replace: "({ ...change, status: 'running', activatesGeneration: false })",
   },
   'a deleted review comes back': {
     file: 'snapshot/load/commit.js',
