@@ -237,9 +237,12 @@ export const createConfigFormat = <A>(
 /** A config with more wrong keys than this is another file. */
 const maxHints = 5
 
+/** No form nests its fields so deep; what does is refused as it is. */
+const maxDepth = 100
+
 /** Forms send null or an empty text for a field that was left empty. Null stays where the schema gives it a meaning (`nullable`). */
-const removeEmpty = (schema: JsonSchema, value: unknown): unknown => {
-  if (!t.UnknownRecord.is(value)) return value
+const removeEmpty = (schema: JsonSchema, value: unknown, depth = 0): unknown => {
+  if (!t.UnknownRecord.is(value) || depth > maxDepth) return value
   const properties = declaredProperties(schema)
   // Null for each of them is a form that nobody has touched.
   const isUntouched = Object.keys(properties).every((key) => value[key] === null)
@@ -247,7 +250,7 @@ const removeEmpty = (schema: JsonSchema, value: unknown): unknown => {
     Object.entries(value).flatMap(([key, member]) => {
       const inner = Object.hasOwn(properties, key) ? (properties[key] ?? {}) : {}
       const isEmpty = member === '' || (member === null && (isUntouched || inner.nullable !== true))
-      return isEmpty ? [] : [[key, removeEmpty(inner, member)]]
+      return isEmpty ? [] : [[key, removeEmpty(inner, member, depth + 1)]]
     }),
   )
 }
