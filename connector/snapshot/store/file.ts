@@ -137,7 +137,7 @@ const openOnce = (
   )
 
 /** What DuckDB has at first to write a share of a lake's backfill, in bytes, and how many times as much at each further step: many run side by side. */
-const [shareMemory, shareMemoryGrowth] = [40e6, 1.5]
+const [shareMemory, shareMemoryGrowth] = [40e6, 1.25]
 
 const openLakeTables = (
   path: string,
