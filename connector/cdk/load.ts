@@ -8,6 +8,7 @@ import { type CommandIo, findNearestName, getOrThrow, runOrThrow } from './comma
 import { describeUnknownKey, findUnknownKeys } from './config-fields'
 import { configFailure, type Failure } from './failure'
 import { decodeValue, parseJson } from './json/decode'
+import { maxJsonDepth } from './json/scanner'
 import { findSecrets } from './redact'
 import { declaredProperties, type JsonSchema, toJsonSchema } from './schema'
 
@@ -131,12 +132,13 @@ const parseTexts = (schema: JsonSchema, value: unknown): unknown => {
 }
 
 /** `over` on top of `under`, objects key by key. */
-export const mergeConfigs = (under: ConfigValues, over: ConfigValues): ConfigValues => ({
+export const mergeConfigs = (under: ConfigValues, over: ConfigValues, depth = 0): ConfigValues => ({
   ...under,
   ...Object.fromEntries(
     Object.entries(over).map(([key, value]) => {
       const below = under[key]
-      return [key, t.UnknownRecord.is(below) && t.UnknownRecord.is(value) ? mergeConfigs(below, value) : value]
+      const isMerged = t.UnknownRecord.is(below) && t.UnknownRecord.is(value) && depth < maxJsonDepth
+      return [key, isMerged ? mergeConfigs(below, value, depth + 1) : value]
     }),
   ),
 })
@@ -237,12 +239,9 @@ export const createConfigFormat = <A>(
 /** A config with more wrong keys than this is another file. */
 const maxHints = 5
 
-/** No form nests its fields so deep; what does is refused as it is. */
-const maxDepth = 100
-
-/** Forms send null or an empty text for a field that was left empty. Null stays where the schema gives it a meaning (`nullable`). */
+/** Forms send null or an empty text for a field that was left empty. Null stays where the schema gives it a meaning (`nullable`), and what is nested deeper than `maxJsonDepth` stays. */
 const removeEmpty = (schema: JsonSchema, value: unknown, depth = 0): unknown => {
-  if (!t.UnknownRecord.is(value) || depth > maxDepth) return value
+  if (!t.UnknownRecord.is(value) || depth >= maxJsonDepth) return value
   const properties = declaredProperties(schema)
   // Null for each of them is a form that nobody has touched.
   const isUntouched = Object.keys(properties).every((key) => value[key] === null)

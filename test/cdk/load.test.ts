@@ -101,6 +101,15 @@ it('merges objects key by key, and replaces everything else', () => {
   expect(mergeConfigs({ a: { b: 1, c: 2 }, d: [1] }, { a: { c: 3 }, d: [2] })).toEqual({ a: { b: 1, c: 3 }, d: [2] })
 })
 
+it('merges objects that are nested deeper than the stack could follow', () => {
+  const [under, over] = ['under', 'over'].map((name) =>
+    JSON.parse(`${'{"a":'.repeat(20_000)}"${name}"${'}'.repeat(20_000)}`),
+  )
+  let merged: unknown = mergeConfigs(under, over)
+  while (typeof merged === 'object' && merged !== null && 'a' in merged) merged = merged.a
+  expect(merged).toBe('over')
+})
+
 const folder = mkdtempSync(join(tmpdir(), 'file-'))
 const file = (text: string | Uint8Array) => {
   const path = join(folder, `${Math.random()}.txt`)
