@@ -12,10 +12,10 @@ const exportStreams: ReadonlyArray<string> = ['reviews', 'deleted_reviews']
 /** The streams that a world of exports reads. */
 export const listExportStreams = (scenario: Scenario): ReadonlyArray<string> => [
   ...listRowStreams(scenario),
-  ...(scenario.config.audit === true ? [auditStream] : []),
+  ...(isAudited(scenario) ? ['sync_audit'] : []),
 ]
 
-const auditStream = 'sync_audit'
+const isAudited = ({ config }: Scenario): boolean => config.audit === true
 
 /** Those that read rows of the service. */
 const listRowStreams = ({ service }: Scenario): ReadonlyArray<string> =>
@@ -48,7 +48,6 @@ export const createExportPlatform = (
   let readUntil: number | undefined
   let held: HeldRows = createHeldRows()
   let audit = createAuditCheck(report)
-  const rowStreams = listRowStreams(scenario)
   const { max_concurrency: concurrency } = scenario.config.rate_limit as { readonly max_concurrency: number }
   const toKey = (id: unknown, modified: number): string => `${id} ${modified}`
   service.onPage((rows) => held.serve(rows.map(({ id, modified, text }) => [toKey(id, modified), text.length])))
@@ -57,13 +56,10 @@ export const createExportPlatform = (
     service,
     source,
     {
-      keep: (row) => {
-        if (exportStreams.includes(row.stream)) keep(row)
-        else if (rowStreams.includes(row.stream)) parts.keep(row)
-      },
+      keep: (row) => (exportStreams.includes(row.stream) ? keep(row) : parts.keep(row)),
       noteRow: (row) => {
         const { stream, data } = row
-        audit.take(row)
+        if (isAudited(scenario)) audit.take(row)
         if (exportStreams.includes(stream)) held.print(toKey(data.id, Date.parse(String(data.modifiedTime))))
       },
       open: ({ index, isQuiet, now, localOffset }) => {
@@ -75,7 +71,7 @@ export const createExportPlatform = (
           const isComplete = status === 0 && !isOutputClosed && service.falseEnds() === falseEnds
           const readBefore = readUntil
           readUntil = isComplete && isQuiet ? rested : undefined
-          if (status === 0 && !isOutputClosed && scenario.config.audit === true) audit.end(rowStreams)
+          if (status === 0 && !isOutputClosed && isAudited(scenario)) audit.end(listRowStreams(scenario))
           return [
             ...checkHeldRows(held, concurrency),
             ...(isQuiet ? checkRequests(scenario.service, requests) : []),

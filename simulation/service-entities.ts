@@ -2,7 +2,7 @@ import { createFront, type FrontTraits, type ServiceAnswer, type ServiceRequest 
 import type { Chance } from './random'
 import type { Change } from './rows'
 import type { SimulatedService } from './service'
-import { createManagedList, type ListTraits, type ListWatch } from './service-lists'
+import { createManagedList, type ListTraits, type ListWatch, listPath } from './service-lists'
 
 /** How a service shows the feedback on its entities where its specification says nothing. */
 export type EntityTraits = {
@@ -62,7 +62,6 @@ const reach = 20 * day
 
 const reviewsPath = '/api/external/bsr/v2/reviews'
 const commentsPath = '/api/bsr/comments'
-const listPath = '/api/v2/entity/locations'
 
 type Query = {
   readonly ids: Readonly<Record<Kind, ReadonlyArray<string>>>

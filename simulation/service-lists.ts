@@ -1,16 +1,41 @@
 import type { ServiceAnswer } from './front'
 import type { Chance } from './random'
 
-/** How a service shows the list of its locations where nobody has said how. */
-export type ListTraits = {
-  /** How many locations there are at first. */
-  readonly locations: number
+/** The operation that lists locations. */
+export const listPath = '/api/v2/entity/locations'
+
+/** How a service gives its list of locations in pages where nobody has said how. */
+export type PageTraits = {
   /** The most of a page, whatever was asked for. */
   readonly clamp: number
   /** The page count that is told: of its own pages, of those of the size asked for, or none. */
   readonly totals: 'applied' | 'requested' | 'none'
   /** Whether a page behind the last one is refused, or empty. */
   readonly refusesEnd: boolean
+}
+
+type Refuse = (code: number, message: string) => string
+
+/** The page of a list that a query asks for. */
+export const answerPage = (
+  text: string,
+  list: ReadonlyArray<object>,
+  { clamp, totals, refusesEnd }: PageTraits,
+  refuse: Refuse,
+): ServiceAnswer => {
+  const query = new URLSearchParams(text)
+  const [page, asked] = [Number(query.get('page') ?? 1), Number(query.get('size') ?? 20)]
+  const size = Math.min(asked, clamp)
+  const data = list.slice((page - 1) * size, page * size)
+  if (data.length === 0 && page > 1 && refusesEnd) return { status: 404, body: refuse(404, 'no such page') }
+  const totalPages = Math.ceil(list.length / (totals === 'applied' ? size : asked))
+  return { status: 200, body: JSON.stringify({ data, ...(totals === 'none' ? {} : { totalPages }) }) }
+}
+
+/** How a list changes that a source reads. */
+export type ListTraits = PageTraits & {
+  /** How many locations there are at first. */
+  readonly locations: number
   /** How likely it is that the list changes with a request. */
   readonly churn: number
 }
@@ -35,16 +60,12 @@ export type ListWatch = {
 }
 
 /** The list of its locations, drawn from a seed. */
-export const createManagedList = (
-  traits: ListTraits,
-  chance: Chance,
-  refuse: (code: number, message: string) => string,
-): ManagedList => {
+export const createManagedList = (traits: ListTraits, chance: Chance, refuse: Refuse): ManagedList => {
   let locations: ManagedLocation[] = []
   let churnLeft = 0
   let left = new Set<number>()
   let names = new Map<number, Set<string>>()
-  const nameAt = (location: ManagedLocation): void => {
+  const noteName = (location: ManagedLocation): void => {
     names.set(location.id, (names.get(location.id) ?? new Set()).add(location.name))
   }
   const add = (): void => {
@@ -54,7 +75,7 @@ export const createManagedList = (
     const code = chance.happens(0.1) ? null : chance.happens(0.1) ? 'SHARED' : `L-${id}`
     const location = { id, code, name: `Clinic ${chance.next()}` }
     locations = [...locations, location].sort((a, b) => a.id - b.id)
-    nameAt(location)
+    noteName(location)
   }
   for (let i = 0; i < traits.locations; i += 1) add()
 
@@ -70,7 +91,7 @@ export const createManagedList = (
       left.add(location.id)
     } else {
       location.name = `Clinic ${chance.next()}`
-      nameAt(location)
+      noteName(location)
     }
   }
   return {
@@ -83,19 +104,16 @@ export const createManagedList = (
         churnLeft -= 1
         change()
       }
-      const query = new URLSearchParams(text)
-      const [page, asked] = [Number(query.get('page') ?? 1), Number(query.get('size') ?? 20)]
-      const size = Math.min(asked, traits.clamp)
-      const shown = locations.slice((page - 1) * size, page * size)
-      if (shown.length === 0 && page > 1 && traits.refusesEnd) return { status: 404, body: refuse(404, 'no such page') }
-      const totalPages = Math.ceil(locations.length / (traits.totals === 'applied' ? size : asked))
-      const data = shown.map(({ id, code, name }) => ({ id, displayName: name, code, codeType: code && 'INTERNAL' }))
-      return { status: 200, body: JSON.stringify({ data, ...(traits.totals === 'none' ? {} : { totalPages }) }) }
+      const list = locations.map(({ id, code, name }) => ({
+        ...{ id, displayName: name, code },
+        codeType: code && 'INTERNAL',
+      }))
+      return answerPage(text, list, traits, refuse)
     },
     watch: () => {
       left = new Set()
       names = new Map()
-      for (const location of locations) nameAt(location)
+      for (const location of locations) noteName(location)
       const present = locations.map(({ id }) => id)
       const [leftSince, namesSince] = [left, names]
       return { stayed: () => new Set(present.filter((id) => !leftSince.has(id))), names: namesSince }

@@ -2,6 +2,7 @@ import { npiOf } from './feed'
 import { createFront, type FrontTraits, type ServiceAnswer, type ServiceFault, type ServiceRequest } from './front'
 import type { Chance } from './random'
 import type { SimulatedService } from './service'
+import { answerPage, listPath } from './service-lists'
 
 /** How a service that is written to answers. */
 export type WritingTraits = {
@@ -59,7 +60,6 @@ type Item = Readonly<Record<string, unknown>>
 
 const visitPath = '/api/service/visitrecord/create'
 const locationPath = '/api/entity/sync/locations'
-const listPath = '/api/v2/entity/locations?'
 
 /** What a service tells the world about. */
 export type WritingWatch = {
@@ -160,20 +160,12 @@ export const createWrittenService = (
     { page: most, tellsPages, refusesEnd, churn: rate }: ListingTraits,
   ): ServiceAnswer => {
     updateShown()
-    const query = new URLSearchParams(path.slice(listPath.length))
-    const size = Math.min(most, Number(query.get('size')))
-    const from = (Number(query.get('page')) - 1) * size
-    const rows = [...shown.values()]
-    if (from > 0 && from >= rows.length && refusesEnd) {
-      hasRefusedEnd ||= !hasWritten
-      return { status: 404, body: refuse(404, 'no such page') }
-    }
-    const data = rows.slice(from, from + size).map(({ city, ...row }) => ({ id: row.code, ...row, city }))
-    if (!isCalm() && listing.happens(rate)) churn()
-    return {
-      status: 200,
-      body: JSON.stringify({ data, ...(tellsPages ? { totalPages: Math.ceil(rows.length / size) } : {}) }),
-    }
+    const rows = [...shown.values()].map(({ city, ...row }) => ({ id: row.code, ...row, city }))
+    const pages = { clamp: most, refusesEnd, totals: tellsPages ? 'applied' : 'none' } as const
+    const answer = answerPage(path.slice(listPath.length + 1), rows, pages, refuse)
+    if (answer.status !== 200) hasRefusedEnd ||= !hasWritten
+    else if (!isCalm() && listing.happens(rate)) churn()
+    return answer
   }
 
   const answerVisits = (items: ReadonlyArray<Item>, isSilent: boolean): object => {
@@ -216,7 +208,7 @@ export const createWrittenService = (
 
   const respond = (request: ServiceRequest, fault: ServiceFault | undefined): ServiceAnswer | undefined => {
     const { path } = request
-    if (list !== undefined && path.startsWith(listPath)) return answerList(path, list)
+    if (list !== undefined && path.startsWith(`${listPath}?`)) return answerList(path, list)
     if (path !== visitPath && path !== locationPath) return undefined
     const items = parseItems(request)
     if (items.length === 0 && traits.refusesEmpty) return { status: 400, body: refuse(400, 'nothing was sent') }

@@ -1,3 +1,4 @@
+import { readdirSync, readlinkSync } from 'node:fs'
 import { runOrThrow } from '../../connector/cdk'
 import { type Database, openDatabase } from '../../connector/snapshot/store/database'
 import { metadataTablesSql } from '../../connector/snapshot/store/metadata'
@@ -83,3 +84,14 @@ export const listRows = async (
       .map((value) => (value instanceof Date ? `${value.getTime() / 60_000}` : `${value}`))
       .join(' '),
   )
+
+/** The open files of spools, which have no name in their folder: the path of each that begins so, and its number. */
+export const listOpenSpools = (path = '') =>
+  readdirSync('/proc/self/fd').flatMap((number) => {
+    try {
+      const name = readlinkSync(`/proc/self/fd/${number}`)
+      return name.startsWith(path) && name.includes('.spool') ? [{ name, number }] : []
+    } catch {
+      return []
+    }
+  })

@@ -1,4 +1,3 @@
-import { readdirSync, readlinkSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Message, StreamInfo } from '../../../connector/cdk/stream'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
@@ -21,6 +20,7 @@ import {
   startedMessage,
   writeMessages,
 } from '../../support/snapshot-messages'
+import { listOpenSpools } from '../../support/snapshot-tables'
 
 const visitsInfo = createStreamInfo('visits', { id: integerSchema, seen: instantSchema }, [], 'id')
 const locationsInfo = createStreamInfo('locations', { id: integerSchema, seen: instantSchema }, ['id'], 'seen')
@@ -68,16 +68,6 @@ const readAll = async ({ db }: Snapshot) => {
   return rows
 }
 
-/** How many files of waiting records are open. */
-const countSpools = (): number =>
-  readdirSync('/proc/self/fd').filter((number) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${number}`).includes('.spool')
-    } catch {
-      return false
-    }
-  }).length
-
 /** Counts the commits, and the connections freed after parts of them. `fails`: whether this one rejects. */
 const watchCommits = ({ db }: Snapshot, fails: (commit: number) => boolean = () => false) => {
   const counts = { commits: 0, releases: 0 }
@@ -102,7 +92,7 @@ const watchCommits = ({ db }: Snapshot, fails: (commit: number) => boolean = () 
 
 describe('a commit in parts', () => {
   it('leaves what a commit of the whole leaves, and no record open', async () => {
-    const spools = countSpools()
+    const spools = listOpenSpools().length
     const load = async (prepare: (snapshot: Snapshot) => Snapshot) => {
       const snapshot = await openMemorySnapshot()
       for (const messages of [run(1), run(2, 600)]) await writeMessages(prepare(snapshot), messages, { history: true })
@@ -112,7 +102,7 @@ describe('a commit in parts', () => {
       return rows
     }
     expect(await load(commitInParts)).toEqual(await load((snapshot) => snapshot))
-    expect(countSpools()).toBe(spools)
+    expect(listOpenSpools().length).toBe(spools)
   })
 
   it('has a transaction for each part, the last one with what belongs to no review and with the states; the next run completes it', async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -14,6 +14,7 @@ import {
 import { quoteIdentifier } from '../../../connector/snapshot/store/database'
 import { type Column, type ColumnType, fingerprintSql } from '../../../connector/snapshot/store/tables'
 import { openMemorySnapshot } from '../../support/snapshot-messages'
+import { listOpenSpools } from '../../support/snapshot-tables'
 
 const folder = mkdtempSync(join(tmpdir(), 'spool-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -101,32 +102,21 @@ it('tells whether a record may be a tombstone', () => {
   spool.close()
 })
 
-/** The open files of spools: the path of each, and its number. */
-const openSpools = (path: string) =>
-  readdirSync('/proc/self/fd').flatMap((number) => {
-    try {
-      const name = readlinkSync(`/proc/self/fd/${number}`)
-      return name.startsWith(path) && name.includes('.spool') ? [{ name, number }] : []
-    } catch {
-      return []
-    }
-  })
-
 it.each([
   ['a file', join(folder, 'own.duckdb'), join(folder, 'own.duckdb.')],
   ['memory', ':memory:', join(tmpdir(), 'feedback.')],
   ['a lake', 'ducklake:own.ducklake', join(tmpdir(), 'feedback.')],
 ])('of %s is open until it is closed, and only once something is in it', (_, path, place) => {
-  const before = openSpools(place).length
+  const before = listOpenSpools(place).length
   const spool = createSpool(path)
   spool.close()
-  expect(openSpools(place).length).toBe(before)
+  expect(listOpenSpools(place).length).toBe(before)
   spool.add(row('{}'), 1)
   spool.toSql()
-  expect(openSpools(place).length).toBe(before + 1)
+  expect(listOpenSpools(place).length).toBe(before + 1)
   spool.close()
   spool.close()
-  expect(openSpools(place).length).toBe(before)
+  expect(listOpenSpools(place).length).toBe(before)
 })
 
 it.each([10_000, 100_000])('holds no more than a buffer in memory, of records of %i bytes', (length) => {
@@ -134,7 +124,7 @@ it.each([10_000, 100_000])('holds no more than a buffer in memory, of records of
   const spool = createSpool(path)
   try {
     for (let i = 0; i < 1_000_000 / length; i += 1) spool.add(row(`{"text":"${'x'.repeat(length)}"}`), 1)
-    const [file] = openSpools(path)
+    const [file] = listOpenSpools(path)
     expect(statSync(`/proc/self/fd/${file?.number}`).size).toBeGreaterThan(1_000_000 - 131_072)
   } finally {
     spool.close()

@@ -1,4 +1,3 @@
-import { readdirSync, readlinkSync } from 'node:fs'
 import { describe, expect, it, vi } from 'vitest'
 import { transientFailure } from '../../../connector/cdk/failure'
 import { JsonText } from '../../../connector/cdk/json/decode'
@@ -22,6 +21,7 @@ import {
   timeAtMinute,
   writeMessages,
 } from '../../support/snapshot-messages'
+import { listOpenSpools } from '../../support/snapshot-tables'
 
 const thingsInfo = (more: Record<string, unknown> = {}) =>
   createStreamInfo('things', { id: integerSchema, at: instantSchema, ...more }, ['id'], 'at')
@@ -429,18 +429,8 @@ describe('a state of another service', () => {
 })
 
 describe('a commit that fails', () => {
-  /** How many files of waiting records are open. */
-  const countSpools = (): number =>
-    readdirSync('/proc/self/fd').filter((number) => {
-      try {
-        return readlinkSync(`/proc/self/fd/${number}`).includes('.spool')
-      } catch {
-        return false
-      }
-    }).length
-
   it('ends the run with the message after it, and with every other one', async () => {
-    const spools = countSpools()
+    const spools = listOpenSpools().length
     const { db } = await openMemorySnapshot()
     const watched: Database = {
       ...db,
@@ -453,7 +443,7 @@ describe('a commit that fails', () => {
     await expect(writer.write({ _tag: 'Waiting', stream: 'things', until: 9 })).rejects.toThrow(told)
     await expect(writer.write(things(2))).rejects.toThrow(told)
     await expect(writer.finish()).rejects.toThrow(told)
-    expect(countSpools()).toBe(spools)
+    expect(listOpenSpools().length).toBe(spools)
     db.close()
   })
 })
