@@ -104,6 +104,16 @@ export const defects: Readonly<Record<string, Defect>> = {
     find: 'TE.tryCatch(() => deadLetters.flush(), toDeadLetterError)',
     replace: 'TE.tryCatch(async () => undefined, toDeadLetterError)',
   },
+  'dead letters not synced': {
+    file: 'cdk/write/dead-letters.js',
+    find: 'await file.sync();',
+    replace: '{}',
+  },
+  'the name of the dead letters not synced': {
+    file: 'cdk/write/dead-letters.js',
+    find: 'await (0, exports.syncFolder)(path);',
+    replace: '{}',
+  },
   'other visit ids in each run': {
     file: 'sinks/visit-records.js',
     find: 'hashValue([id, values])',
@@ -233,7 +243,7 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'the name of a ledger not synced': {
     file: 'sinks/ledger.js',
-    find: 'await syncFolder((0, node_path_1.dirname)(path));',
+    find: 'await (0, cdk_1.syncFolder)(path);',
     replace: '',
   },
   'a ledger rewritten in its place': {

@@ -1,5 +1,5 @@
 import type { SimulatedDuckDb } from './duckdb'
-import type { SimulatedDisk } from './ledger-disk'
+import type { SimulatedDisk } from './file-disk'
 import type { Platform } from './platform'
 import { createEntityPlatform, createEntityScenario, type EntityScenario, listEntityStreams } from './platform-entities'
 import { createExportPlatform, listExportStreams } from './platform-exports'

@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { defects, injectDefect } from './defects'
 import { installDuckDb } from './duckdb'
+import { installDisk } from './file-disk'
 import { drawScenario, kindOf, kinds } from './kinds'
-import { installDisk } from './ledger-disk'
 import { installNetwork, type NetworkObserver } from './network'
 import {
   addTotals,

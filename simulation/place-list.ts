@@ -1,7 +1,7 @@
 import type { Entry, Feed } from './feed'
-import type { SimulatedDisk } from './ledger-disk'
+import type { SimulatedDisk } from './file-disk'
 import type { Violation } from './oracles'
-import type { WritingScenario } from './scenario-writing'
+import { ledgerFile, type WritingScenario } from './scenario-writing'
 import type { WrittenService } from './service-writing'
 
 /** The records of a run, as the platform has given them. */
@@ -66,7 +66,7 @@ export const createListWatch = (
     ).length
 
   const isSound = (): boolean => {
-    const text = disk.read() ?? ''
+    const text = disk.read(ledgerFile) ?? ''
     return (
       text === '' ||
       (text.endsWith('\n') ? text.slice(0, -1) : text.slice(0, text.lastIndexOf('\n'))).split('\n').every(isJson)
@@ -108,10 +108,10 @@ export const createListWatch = (
       if (!isSound() && !disk.hasFailed()) report('a whole ledger', 'it cannot be read')
     },
     followAdvice: (told) => {
-      if (told.includes('is no ledger of this destination. Name another file')) disk.write(undefined)
-      const lines = (disk.read() ?? '').split('\n')
+      if (told.includes('is no ledger of this destination. Name another file')) disk.write(ledgerFile, undefined)
+      const lines = (disk.read(ledgerFile) ?? '').split('\n')
       if (/is damaged at line \d+\. Correct or delete that line/.test(told))
-        disk.write(lines.filter((line, i) => i === lines.length - 1 || isJson(line)).join('\n'))
+        disk.write(ledgerFile, lines.filter((line, i) => i === lines.length - 1 || isJson(line)).join('\n'))
     },
     compare: () => {
       if (reconcile === undefined) return []

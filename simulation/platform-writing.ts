@@ -1,19 +1,18 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { RunOutput } from './consumer'
 import { createFeed, type Entry, type FeedStream, feedStreams } from './feed'
+import type { SimulatedDisk } from './file-disk'
 import { createInput } from './input'
-import type { SimulatedDisk } from './ledger-disk'
 import { createLineReader, parseLine } from './lines'
 import type { Violation } from './oracles'
 import { createListWatch, type ListWatch } from './place-list'
 import type { Platform, RunEnd } from './platform'
 import type { Chance } from './random'
 import type { Realm } from './realm'
-import { mustWriteAll, type WritingScenario } from './scenario-writing'
+import { ledgerFile, letterFile, mustWriteAll, type WritingScenario } from './scenario-writing'
 import { createWrittenService, type WrittenService } from './service-writing'
 
 const objects: Readonly<Record<FeedStream, string>> = { visits: 'visit_records', places: 'locations' }
-const letterFile = 'rejected.jsonl'
 
 /** A state that a run is fed with, and the records since the state before it of the same scope. */
 type SentState = {
@@ -28,9 +27,9 @@ type FedLine = { readonly text: string; readonly entry?: Entry; readonly state?:
 /** What the rejected records of a world may leave behind. */
 type DeadLetters = { readonly marks: ReadonlySet<string>; readonly reasons: ReadonlyArray<string> }
 
-/** The lines of the dead-letter file that are whole. */
-const readLetters = (): DeadLetters => {
-  const letters = (existsSync(letterFile) ? readFileSync(letterFile, 'utf8') : '').split('\n').flatMap((line) => {
+/** The lines of a dead-letter file that are whole. */
+const parseLetters = (text: string): DeadLetters => {
+  const letters = text.split('\n').flatMap((line) => {
     try {
       const { reason, record } = JSON.parse(line)
       return [{ reason: String(reason), mark: String(record.row) }]
@@ -57,7 +56,17 @@ export const createDestinationPlatform = (
   /** The codes of the locations that were dropped on their way to the connector. */
   const lostCodes = new Set<string>()
   const { reconcile } = writing
-  disk.reset(reconcile?.hasLedger ? 'locations.ledger' : undefined, chance.split('disk'))
+  disk.reset(
+    [...(reconcile?.hasLedger ? [ledgerFile] : []), ...(writing.hasLetterDisk ? [letterFile] : [])],
+    chance.split('disk'),
+  )
+  const readLetters = (): DeadLetters => {
+    if (writing.hasLetterDisk) return parseLetters(disk.read(letterFile) ?? '')
+    return parseLetters(existsSync(letterFile) ? readFileSync(letterFile, 'utf8') : '')
+  }
+  /** The letters that a power failure would leave, unless the disk lies. */
+  const readSafeLetters = (): DeadLetters =>
+    writing.hasLetterDisk && !disk.isLying() ? parseLetters(disk.readSynced(letterFile) ?? '') : readLetters()
   const list: ListWatch = createListWatch(scenario, disk, feed, () => service, report)
   const service: WrittenService = createWrittenService(
     scenario.service,
@@ -267,7 +276,7 @@ export const createDestinationPlatform = (
     }
     const checkCovered = (covered: ReadonlyArray<Entry>, line: string): void => {
       if (covered.length === 0) return
-      const { marks } = readLetters()
+      const { marks } = readSafeLetters()
       const isCounted = !('dead_letter_path' in policy)
       for (const entry of covered)
         if (
@@ -329,7 +338,9 @@ export const createDestinationPlatform = (
     const add = (oracle: string, what: string): void => void violations.push({ oracle, what })
     const { marks, reasons } = readLetters()
     const isCounted = writing.policy.on_reject === 'continue' && !('dead_letter_path' in writing.policy)
-    const isTold = ({ mark }: Entry): boolean => marks.has(mark) || isCounted
+    // A letter that was synced, and is lost with the state before it, cannot come again.
+    const isLost = writing.hasLetterDisk === true && disk.hasLied()
+    const isTold = ({ mark }: Entry): boolean => marks.has(mark) || isCounted || isLost
     for (const entry of feed.entries) {
       // What has left a list before a run was through with it need not be anywhere.
       if (isWholeList(entry.stream) && !lastEntries.includes(entry)) continue

@@ -1,8 +1,8 @@
 import type { Entry, FeedTraits } from './feed'
 import { feedStreams } from './feed'
+import { diskFaults } from './file-disk'
 import { serviceFaults } from './front'
 import type { InputTraits } from './input'
-import { diskFaults } from './ledger-disk'
 import { networkFaults } from './network'
 import type { RunPlan } from './platform'
 import type { Chance } from './random'
@@ -16,6 +16,10 @@ import {
   type Scenario,
 } from './scenario'
 import type { WritingTraits } from './service-writing'
+
+/** Where the destination keeps the locations that it has written, and the records that it has rejected. */
+export const ledgerFile = 'locations.ledger'
+export const letterFile = 'rejected.jsonl'
 
 /** What a world of a destination has beside that of a source. */
 export type WritingPlan = {
@@ -32,6 +36,8 @@ export type WritingPlan = {
   readonly policy: Readonly<Record<string, unknown>>
   /** How locations that leave the list are deactivated; undefined: they are not. */
   readonly reconcile?: ReconcilePlan
+  /** Whether the dead letters are on the simulated disk, which fails. */
+  readonly hasLetterDisk?: true
 }
 
 export type ReconcilePlan = {
@@ -87,9 +93,9 @@ const drawWriting = (chance: Chance): WritingPlan => ({
   states: chance.pick(['stream', 'stream', 'global', 'legacy']),
   hasKeys: chance.happens(0.7),
   policy: chance.pick([
-    { dead_letter_path: 'rejected.jsonl', max_rejects_percent: 100 },
-    { dead_letter_path: 'rejected.jsonl', max_rejects_percent: 100 },
-    { dead_letter_path: 'rejected.jsonl' },
+    { dead_letter_path: letterFile, max_rejects_percent: 100 },
+    { dead_letter_path: letterFile, max_rejects_percent: 100 },
+    { dead_letter_path: letterFile },
     { on_reject: 'continue', max_rejects_percent: 100 },
     {},
   ]),
@@ -105,6 +111,18 @@ const drawWritingConfig = (chance: Chance): Scenario['config'] => {
   }
 }
 
+const drawFileFaults = ({ pauses }: Scenario, count: number, chance: Chance): ReadonlyArray<PlannedDisturbance> =>
+  Array.from({ length: count }, () => ({
+    run: chance.between(0, pauses.length - quietRuns - 1),
+    step: chance.happens(0.3) ? 0 : chance.between(0, chance.pick([15, 40, 100, 400])),
+    what: 'file',
+    fault: chance.pick(diskFaults),
+    amount: chance.between(0, chance.pick([1, 10, 100, 1_000])),
+  }))
+
+const inOrder = (disturbances: ReadonlyArray<PlannedDisturbance>): ReadonlyArray<PlannedDisturbance> =>
+  disturbances.toSorted((a, b) => a.run - b.run || a.step - b.step)
+
 /** Adds a list of locations that the destination follows: by a ledger on its disk, by the list of the service, or by both. */
 const addReconciliation = (scenario: WritingScenario, chance: Chance): WritingScenario => {
   const [hasLedger, hasList] = chance.pick([
@@ -115,23 +133,13 @@ const addReconciliation = (scenario: WritingScenario, chance: Chance): WritingSc
   ] as const)
   const deactivatesUnlisted = hasList && (!hasLedger || chance.happens(0.3))
   const { writing, disturbances, config } = scenario
-  const runs = scenario.pauses.length - quietRuns
-  const faults = Array.from(
-    { length: hasLedger ? chance.between(0, 3) : 0 },
-    (): PlannedDisturbance => ({
-      run: chance.between(0, runs - 1),
-      step: chance.happens(0.3) ? 0 : chance.between(0, chance.pick([15, 40, 100, 400])),
-      what: 'file',
-      fault: chance.pick(diskFaults),
-      amount: chance.between(0, chance.pick([1, 10, 100, 1_000])),
-    }),
-  )
+  const faults = drawFileFaults(scenario, hasLedger ? chance.between(0, 3) : 0, chance)
   return {
     ...scenario,
     config: {
       ...config,
       reconcile: {
-        ...(hasLedger ? { ledger_path: 'locations.ledger' } : {}),
+        ...(hasLedger ? { ledger_path: ledgerFile } : {}),
         ...(deactivatesUnlisted ? { deactivate_unlisted: true } : {}),
       },
       ...(hasList ? { lookups: { locations: true } } : {}),
@@ -165,9 +173,20 @@ const addReconciliation = (scenario: WritingScenario, chance: Chance): WritingSc
           : {}),
       },
     },
-    disturbances: [...disturbances, ...faults].sort((a, b) => a.run - b.run || a.step - b.step),
+    disturbances: inOrder([...disturbances, ...faults]),
   }
 }
+
+/** Adds a disk under the dead letters, and records that get there. */
+const addLetterDisk = (scenario: WritingScenario, chance: Chance): WritingScenario => ({
+  ...scenario,
+  writing: {
+    ...scenario.writing,
+    feed: { ...scenario.writing.feed, badRate: chance.pick([0.02, 0.1]) },
+    hasLetterDisk: true,
+  },
+  disturbances: inOrder([...scenario.disturbances, ...drawFileFaults(scenario, chance.between(1, 3), chance)]),
+})
 
 export const createWritingScenario = (seed: number, chance: Chance): WritingScenario => {
   const runs = chance.between(2, 7)
@@ -189,10 +208,11 @@ export const createWritingScenario = (seed: number, chance: Chance): WritingScen
     writing: drawWriting(chance.split('writing')),
     // What a killed run has sent arrives before the next one begins.
     pauses: Array.from({ length: runs + quietRuns }, () => chance.pick([minute, 10 * minute, 720 * minute])),
-    disturbances: disturbances.sort((a, b) => a.run - b.run || a.step - b.step),
+    disturbances: inOrder(disturbances),
   }
-  const own = chance.split('ledger')
-  return own.happens(0.35) ? addReconciliation(scenario, own) : scenario
+  const [ledger, letters] = [chance.split('ledger'), chance.split('letters')]
+  const listed = ledger.happens(0.35) ? addReconciliation(scenario, ledger) : scenario
+  return 'dead_letter_path' in scenario.writing.policy && letters.happens(0.3) ? addLetterDisk(listed, letters) : listed
 }
 
 const mayEndRun = (disturbance: Disturbance, hasFixedToken: boolean): boolean => {

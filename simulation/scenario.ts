@@ -1,6 +1,6 @@
 import type { DiskFault } from './duckdb'
+import type { FileFault } from './file-disk'
 import type { ServiceFault } from './front'
-import type { FileFault } from './ledger-disk'
 import { type NetworkFault, networkFaults } from './network'
 import { type Chance, createChance } from './random'
 import { type Change, changes } from './rows'

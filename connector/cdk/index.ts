@@ -192,5 +192,5 @@ export {
   type StreamRequest,
   type SyncMode,
 } from './stream'
-export { copyDeadLetters, noDeadLetters, openDeadLetterFile } from './write/dead-letters'
+export { copyDeadLetters, noDeadLetters, openDeadLetterFile, syncFolder } from './write/dead-letters'
 export { type WriteResult, type WriteRun, writeToSinks } from './write/write'

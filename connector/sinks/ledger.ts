@@ -1,11 +1,10 @@
-import { appendFile, open, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import { type TaskEither, tryCatch } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import type { Location, LookupRecord } from '../api'
-import { configFailure, defined, type Failure, type SinkNote } from '../cdk'
+import { configFailure, defined, type Failure, type SinkNote, syncFolder } from '../cdk'
 
 /** The attributes that identify a location. */
 export type LocationKey = { readonly code: string; readonly codeType: string | null }
@@ -237,13 +236,6 @@ export const writeLedger = (write: () => Promise<void>): TaskEither<Failure, voi
     ),
   )
 
-/** Brings the names of a folder's files to the disk, so that a renamed file keeps its name after a power failure; some systems cannot. */
-const syncFolder = async (path: string): Promise<void> => {
-  const folder = await open(path).catch(() => undefined)
-  await folder?.sync().catch(() => undefined)
-  await folder?.close()
-}
-
 /** Opens a ledger, creates it if it is missing, and rewrites it with its active locations only. */
 export const openLedger =
   (path: string, baseUrl: string): TaskEither<Failure, LocationLedger> =>
@@ -263,7 +255,7 @@ export const openLedger =
     try {
       await writeFile(`${path}.new`, [formatLine({ base_url: baseUrl }), ...lines].join(''), { flush: true })
       await rename(`${path}.new`, path)
-      await syncFolder(dirname(path))
+      await syncFolder(path)
     } catch (error) {
       return ledgerFileFailure(path, 'written', error)
     }

@@ -35,6 +35,8 @@ const promises: Readonly<Record<string, readonly [promise: string, ...where: Rea
   'pages asked for ahead without bound': ['held rows', '"padding":', '"max_concurrency":2'],
   'state before its visits': ['state before rows'],
   'state before its dead letters': ['state before rows'],
+  'dead letters not synced': ['state before rows', '"hasLetterDisk":true'],
+  'the name of the dead letters not synced': ['state before rows', '"hasLetterDisk":true'],
   'other visit ids in each run': ['visits once'],
   'records of one location at the same time': ['state before rows'],
   'visits before their locations': ['locations first'],

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { chmod, type FileHandle, open, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import * as O from 'fp-ts/Option'
 import { configFailure, type Failure, transientFailure } from '../failure'
 
@@ -35,6 +36,16 @@ const formatDeadLetter = ({ record, when, ...letter }: DeadLetter): string => {
   return `${members.slice(0, -1)},"record":${recordText === '' ? 'null' : recordText}}\n`
 }
 
+/**
+ * Brings the names of the files in the folder of `path` to the disk, so that a file that is new or was renamed keeps its name after a power failure.
+ * Does nothing where the system cannot.
+ */
+export const syncFolder = async (path: string): Promise<void> => {
+  const folder = await open(dirname(path)).catch(() => undefined)
+  await folder?.sync().catch(() => undefined)
+  await folder?.close()
+}
+
 /** Whether the last line of a file was cut short, as a full disk or a killed run leaves it. */
 const isCutShort = async (file: FileHandle, size: number): Promise<boolean> => {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
@@ -46,6 +57,7 @@ export const openDeadLetterFile = (path: string): DeadLetters => {
   let unwritten: Array<string> = []
   let writing: Promise<void> = Promise.resolve()
   let isPrivate = false
+  let isNameSafe = false
 
   /** Undefined: there is no such file; false: it is a pipe or a device. A file system without permissions leaves the file as it is. */
   const makePrivate = async (): Promise<boolean | undefined> => {
@@ -71,6 +83,9 @@ export const openDeadLetterFile = (path: string): DeadLetters => {
     } finally {
       await file.close()
     }
+    // Also where the file was there before: the run that created it may have been killed in between.
+    if (isFile && !isNameSafe) await syncFolder(path)
+    isNameSafe = true
   }
   return {
     add: (letter) => {

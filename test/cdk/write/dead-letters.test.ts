@@ -77,7 +77,7 @@ describe('the dead-letter file', () => {
     },
   )
 
-  it('is brought to the disk with every flush, also as it is created, and is not left open; a device is not', async () => {
+  it('is brought to the disk with every flush, its name once a run, and is not left open; a device is not', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
     const handle = await open('/dev/null')
     const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync')
@@ -85,12 +85,14 @@ describe('the dead-letter file', () => {
     const syncs: number[] = []
     for (const target of [path, path, '/dev/null']) {
       const letters = openDeadLetterFile(target)
-      letters.add(letterOf('{}'))
-      await letters.flush()
+      for (const record of ['{"a":1}', '{"a":2}']) {
+        letters.add(letterOf(record))
+        await letters.flush()
+      }
       syncs.push(sync.mock.calls.length)
     }
     sync.mockRestore()
-    expect(syncs).toEqual([1, 2, 2])
+    expect(syncs).toEqual([3, 6, 6])
     const links = readdirSync('/proc/self/fd').map((name) => join('/proc/self/fd', name))
     expect(links.filter((link) => existsSync(link) && readlinkSync(link) === path)).toEqual([])
   })

@@ -9,19 +9,24 @@ import type { Owner, Realm } from './realm'
 export const diskFaults = ['torn write', 'power failure', 'lying sync', 'full disk'] as const
 export type FileFault = (typeof diskFaults)[number]
 
-/** A disk for one file, and for the file beside it that takes its place. Each call is some events, so that a process can be killed between any two. */
+/** A disk for a few files, and for those beside them that take their place. Each call is some events, so that a process can be killed between any two. */
 export type SimulatedDisk = {
   /** `amount`: of events before the fault, or of bytes that are left. `kill` ends the process. */
   readonly arm: (fault: FileFault, amount: number, kill: (what: string) => void) => void
   /** To be called when a process has ended: a power failure that is still to come comes now, and room is made. */
   readonly leave: () => void
-  readonly read: () => string | undefined
-  readonly write: (text: string | undefined) => void
+  readonly read: (path: string) => string | undefined
+  /** What would be left of a file, at the least, if the power failed now. */
+  readonly readSynced: (path: string) => string | undefined
+  /** Another text of a file, or no file. */
+  readonly write: (path: string, text: string | undefined) => void
   /** Whether the power has failed, and whether something that was synced is lost. */
   readonly hasFailed: () => boolean
   readonly hasLied: () => boolean
-  /** Begins another world: no file. */
-  readonly reset: (path: string | undefined, chance: Chance) => void
+  /** Whether it says now that it has synced, and has not. */
+  readonly isLying: () => boolean
+  /** Begins another world, in which the disk has these files; none is there yet. */
+  readonly reset: (paths: ReadonlyArray<string>, chance: Chance) => void
 }
 
 type Inode = { cached: Buffer; synced: Buffer }
@@ -45,9 +50,9 @@ const loseUnsynced = ({ cached, synced }: Inode, chance: Chance): Buffer => {
   return left
 }
 
-/** Takes over the calls for one path, the same with `.new`, and the folder that they are in. Others go to the real disk. */
+/** Takes over the calls for these paths, the same with `.new`, and the folder that they are in. Others go to the real disk. */
 export const installDisk = (realm: Realm): SimulatedDisk => {
-  let path: string | undefined
+  let paths: ReadonlyArray<string> = []
   let chance: Chance
   let names: Names = new Map()
   let syncedNames: Names = new Map()
@@ -58,7 +63,7 @@ export const installDisk = (realm: Realm): SimulatedDisk => {
   let hasFailed = false
   let hasLied = false
 
-  const isOurs = (name: unknown): name is string => path !== undefined && (name === path || name === `${path}.new`)
+  const isOurs = (name: unknown): name is string => paths.some((path) => name === path || name === `${path}.new`)
   const setNames = (next: Names): void => {
     names = next
     pendingNames.push(next)
@@ -123,20 +128,32 @@ export const installDisk = (realm: Realm): SimulatedDisk => {
     if (armed?.fault === 'lying sync') hasIgnoredSync = true
     else work()
   }
-  const put = async (name: string, text: string, { flush }: Data, isAppended: boolean): Promise<void> => {
+  const openFile = (name: string, isTruncated: boolean) => {
     const owner = realm.owner()
-    const inode = await schedule('open', owner, () => {
-      const found = names.get(name) ?? create(name)
-      if (!isAppended) found.cached = none
-      return found
+    return schedule('open', owner, () => {
+      const inode = names.get(name) ?? create(name)
+      if (isTruncated) inode.cached = none
+      return {
+        stat: async () => ({ size: inode.cached.length }),
+        read: async (buffer: Buffer, offset: number, length: number, position: number) => {
+          const bytesRead = inode.cached.copy(buffer, offset, position, position + length)
+          return { buffer, bytesRead }
+        },
+        appendFile: (text: string) => schedule('write', owner, () => writeBytes(inode, Buffer.from(text))),
+        sync: () =>
+          schedule('sync', owner, () =>
+            sync(() => {
+              inode.synced = inode.cached
+            }),
+          ),
+        close: async () => undefined,
+      }
     })
-    await schedule('write', owner, () => writeBytes(inode, Buffer.from(text)))
-    if (flush === true)
-      await schedule('sync', owner, () =>
-        sync(() => {
-          inode.synced = inode.cached
-        }),
-      )
+  }
+  const put = async (name: string, text: string, { flush }: Data, isAppended: boolean): Promise<void> => {
+    const file = await openFile(name, !isAppended)
+    await file.appendFile(text)
+    if (flush === true) await file.sync()
   }
 
   const real = { ...promises }
@@ -161,19 +178,25 @@ export const installDisk = (realm: Realm): SimulatedDisk => {
             setNames(new Map([...[...names].filter(([name]) => name !== from && name !== to), [to, found]]))
           })
         : real.rename(from, to),
-    open: async (name: string, ...rest: [never]): Promise<unknown> =>
-      path !== undefined && name === '.'
-        ? {
-            sync: () =>
-              schedule('sync', realm.owner(), () =>
-                sync(() => {
-                  syncedNames = names
-                  pendingNames = []
-                }),
-              ),
-            close: async () => undefined,
-          }
-        : real.open(name, ...rest),
+    open: async (name: string, ...rest: [never]): Promise<unknown> => {
+      if (isOurs(name)) return openFile(name, false)
+      if (paths.length === 0 || name !== '.') return real.open(name, ...rest)
+      return {
+        sync: () =>
+          schedule('sync', realm.owner(), () =>
+            sync(() => {
+              syncedNames = names
+              pendingNames = []
+            }),
+          ),
+        close: async () => undefined,
+      }
+    },
+    stat: async (name: string, ...rest: [never]): Promise<unknown> => {
+      if (!isOurs(name)) return real.stat(name, ...rest)
+      if (!names.has(name)) throw errorOf('ENOENT')
+      return { isFile: () => true, mode: 0o600 }
+    },
   })
   return {
     arm: (fault, amount, kill) => {
@@ -184,18 +207,20 @@ export const installDisk = (realm: Realm): SimulatedDisk => {
       armed = undefined
       hasIgnoredSync = false
     },
-    read: () => (path === undefined ? undefined : names.get(path)?.cached.toString()),
-    write: (text) => {
-      if (path === undefined) return
+    read: (path) => names.get(path)?.cached.toString(),
+    readSynced: (path) => syncedNames.get(path)?.synced.toString(),
+    write: (path, text) => {
       const bytes = Buffer.from(text ?? '')
-      names = text === undefined ? new Map() : new Map([[path, { cached: bytes, synced: bytes }]])
+      const others = [...names].filter(([name]) => name !== path)
+      names = new Map(text === undefined ? others : [...others, [path, { cached: bytes, synced: bytes }]])
       syncedNames = names
       pendingNames = []
     },
     hasFailed: () => hasFailed,
     hasLied: () => hasLied,
+    isLying: () => hasIgnoredSync,
     reset: (next, own) => {
-      path = next
+      paths = next
       chance = own
       armed = undefined
       hasIgnoredSync = false
