@@ -43,6 +43,22 @@ const bom = withoutDevelopment(JSON.parse(await text(process.stdin)))
 const osRelease = (name) =>
   new RegExp(`^${name}="?([^"\n]*)"?$`, 'm').exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? ''
 
+/** Licenses by the names that a package gives them, which need not be those of SPDX. */
+const licensesOf = (names) => {
+  const licenses = [...new Set(names)].sort().map((name) => ({ license: { name } }))
+  return licenses.length === 0 ? {} : { licenses }
+}
+
+/** The licenses that a Debian package names in its copyright file: member by member, or in a text that refers to those of the system. */
+const debianLicenses = (name) => {
+  const path = `/usr/share/doc/${name}/copyright`
+  const copyright = existsSync(path) ? readFileSync(path, 'utf8') : ''
+  const pattern = /^Format(-Specification)?:/im.test(copyright)
+    ? /^License:[ \t]*(\S[^\n]*)/gim
+    : /\/usr\/share\/common-licenses\/([\w.+-]*[\w+])/g
+  return licensesOf([...copyright.matchAll(pattern)].map(([, license]) => license.trim()))
+}
+
 /** The packages that dpkg has installed; a scanner looks weaknesses up by the source package. */
 const debianPackages = () => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: these are dpkg-query's own
@@ -61,6 +77,7 @@ const debianPackages = () => {
         name,
         version,
         purl: `${purl}?arch=${architecture}&distro=${distribution}${upstream}`,
+        ...debianLicenses(name),
       }
     })
 }
@@ -83,12 +100,13 @@ const commandPackages = () => {
     .filter(existsSync)
     .map((path) => JSON.parse(readFileSync(path, 'utf8')))
     .filter(({ name, version }) => name !== undefined && version !== undefined)
-    .map(({ name, version }) => ({
+    .map(({ name, version, license }) => ({
       'bom-ref': `command:${name}@${version}`,
       type: 'library',
       name,
       version,
       purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+      ...licensesOf(typeof license === 'string' ? [license] : []),
     }))
   return [...new Map(found.map((part) => [part['bom-ref'], part])).values()]
 }

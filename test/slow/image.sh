@@ -115,7 +115,7 @@ inside "$container" -- cat /connector/sbom.json | cmp - "$out/source-feedback-$v
 verdict 'holds the list that the release has' $?
 inside "$container" -- dpkg-query --show --showformat='${Package}@${Version}\n' | sort >"$work/debian"
 node test/slow/image/expect.mjs debian "$work/debian" <"$out/source-feedback-$version.sbom.json"
-verdict 'lists every Debian package' $?
+verdict 'lists every Debian package, with its licenses' $?
 
 node build/bin/feedback.js sandbox --port 0 --reviews 500 >"$work/sandbox.json" 2>"$work/sandbox.log" &
 sandbox=$!

@@ -92,10 +92,14 @@ const expectations = {
     )
   },
   debian: (printed, file) => {
-    const listed = JSON.parse(printed)
-      .components.filter(({ purl = '' }) => purl.startsWith('pkg:deb/'))
-      .map(({ name, version }) => `${name}@${version}`)
+    const packages = JSON.parse(printed).components.filter(({ purl = '' }) => purl.startsWith('pkg:deb/'))
+    const listed = packages.map(({ name, version }) => `${name}@${version}`)
     same('Debian packages', listed.sort(), readFileSync(file, 'utf8').trim().split('\n').sort())
+    const licenses = packages.find(({ name }) => name === 'bash')?.licenses?.map(({ license }) => license.name) ?? []
+    same('whether bash is under GPL-3+', licenses.includes('GPL-3+'), true)
+    // Some name none, such as libcrypt1: they tell the text alone.
+    const without = packages.filter((each) => each.licenses === undefined)
+    if (without.length * 20 > packages.length) fail(`no license of ${without.map(({ name }) => name).join(', ')}`)
   },
   provenance: (printed, commit, digest) => {
     const { subject, predicate } = JSON.parse(printed)
