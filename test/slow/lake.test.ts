@@ -138,6 +138,12 @@ const placeOf = (lake: ReadonlyArray<string>): ReadonlyArray<string> => lake.sli
 
 const feedback = (...args: ReadonlyArray<string>) => runProgram('feedback', args, { env })
 
+/** Runs a verb that must end well; where it does not, the test shows what it said. */
+const feedbackWell = async (...args: ReadonlyArray<string>): Promise<void> => {
+  const { status, stderr } = await feedback(...args)
+  expect({ status, stderr }).toEqual({ status: 0, stderr })
+}
+
 /** The rows of a lake in a DuckDB file, which can be compared with the service. */
 const copyToFile = async (lake: ReadonlyArray<string>): Promise<string> => {
   const opened = await openSnapshot(lake[1] ?? '', 'read', { lake: { env: process.env } })()
@@ -307,7 +313,7 @@ describe('a lake in PostgreSQL and S3', () => {
       const service = await startService(3000)
       const config = writeConfig(service)
       const lake = newLake('single')
-      expect(await feedback('sync', '--config', config, ...lake)).toMatchObject({ status: 0 })
+      await feedbackWell('sync', '--config', config, ...lake)
       const version = (
         await feedback(
           'query',
@@ -323,8 +329,8 @@ describe('a lake in PostgreSQL and S3', () => {
       })
       // A run leaves the deletions of the last five seconds to the next one.
       await sleep(7000)
-      expect(await feedback('sync', '--config', config, ...placeOf(lake))).toMatchObject({ status: 0 })
-      expect(await feedback('verify', ...placeOf(lake))).toMatchObject({ status: 0 })
+      await feedbackWell('sync', '--config', config, ...placeOf(lake))
+      await feedbackWell('verify', ...placeOf(lake))
       expect(await feedback('report', ...placeOf(lake), '--format', 'md')).toMatchObject({
         status: 0,
         stdout: expect.stringContaining('| Reviews |'),
@@ -390,7 +396,7 @@ describe('a lake in PostgreSQL and S3', () => {
       const { status, stderr } = await running.ended
       expect([status, stderr]).toEqual([0, expect.any(String)])
       await cutting
-      expect(await feedback('verify', ...placeOf(lake))).toMatchObject({ status: 0 })
+      await feedbackWell('verify', ...placeOf(lake))
       await service.stop()
       await expectTruth(service, await copyToFile(lake), ['reviews', 'review_contents'])
     },
@@ -403,7 +409,7 @@ describe('a lake in PostgreSQL and S3', () => {
       const service = await startService(50)
       const config = writeConfig(service)
       const lake = newLake('refused')
-      expect(await feedback('sync', '--config', config, ...lake)).toMatchObject({ status: 0 })
+      await feedbackWell('sync', '--config', config, ...lake)
       const cases: ReadonlyArray<readonly [number, RegExp, Readonly<Record<string, string>>, ReadonlyArray<string>]> = [
         [75, /PostgreSQL cannot be reached/, { PGPORT: '1' }, placeOf(lake)],
         [78, /PostgreSQL refuses the catalogue/, { PGPASSWORD: 'wr0ng-pass' }, placeOf(lake)],
@@ -517,13 +523,13 @@ describe('a lake in PostgreSQL and S3', () => {
       const lake = newLake('forgetful')
       const ask = async (sql: string): Promise<string> =>
         (await feedback('query', ...placeOf(lake), '--format', 'csv', sql)).stdout.trim().split('\n').at(-1) ?? ''
-      expect(await feedback('sync', '--config', config, ...lake, '--history')).toMatchObject({ status: 0 })
+      await feedbackWell('sync', '--config', config, ...lake, '--history')
       await fetch(`${service.url}/__sandbox/churn?access_token=${service.token}`, {
         method: 'POST',
         body: '{"change": 200}',
       })
       await sleep(6000)
-      expect(await feedback('sync', '--config', config, ...placeOf(lake))).toMatchObject({ status: 0 })
+      await feedbackWell('sync', '--config', config, ...placeOf(lake))
       const [id = '', words = ''] = (
         await ask(`SELECT "reviewId"::VARCHAR || '|' || any_value(response) FROM review_contents WHERE length(response) > 60
                    GROUP BY "reviewId", response HAVING count(*) = 1 ORDER BY max(response) OVER () = response DESC, length(response) DESC LIMIT 1`)
@@ -563,12 +569,10 @@ describe('a lake in PostgreSQL and S3', () => {
       expect(await findWords('forgetful', words)).toEqual({ files: 0, catalogue: 0 })
       expect(await ask(`SELECT count(*) FROM reviews WHERE id = ${id}`)).toBe('0')
 
-      expect(await feedback('sync', '--config', config, ...placeOf(lake), '--full-refresh')).toMatchObject({
-        status: 0,
-      })
+      await feedbackWell('sync', '--config', config, ...placeOf(lake), '--full-refresh')
       expect(await ask(`SELECT count(*) FROM reviews WHERE id = ${id}`)).toBe('0')
       expect(await findWords('forgetful', words)).toEqual({ files: 0, catalogue: 0 })
-      expect(await feedback('verify', ...placeOf(lake))).toMatchObject({ status: 0 })
+      await feedbackWell('verify', ...placeOf(lake))
       await service.stop()
     },
     10 * minutes,
@@ -642,11 +646,9 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
         `${kills} kills, ${Math.round((performance.now() - started) / 1000)} s, ${Math.round(peak)} MiB at most a writer`,
       )
       expect(failures).toEqual([])
-      expect(await feedback('verify', ...placeOf(lake))).toMatchObject({ status: 0 })
+      await feedbackWell('verify', ...placeOf(lake))
       // One process goes on where all shares have ended.
-      expect(await feedback('sync', '--config', writeConfig(service), ...placeOf(lake))).toMatchObject({
-        status: 0,
-      })
+      await feedbackWell('sync', '--config', writeConfig(service), ...placeOf(lake))
       await service.stop()
       const copy = await copyToFile(lake)
       expect(await countDoubles(copy)).toBe(0)

@@ -81,7 +81,7 @@ export const chooseLoadTarget = (
 
 /**
  * The states of the processes that share the backfill of a lake, until all of them are complete: then one state of each stream takes their
- * place. `share`: such as 3/8; `load`: the load that writes it.
+ * place. `share`: such as 3/8; `load`: the load that writes it. A row without a stream says that the share was begun and has not come to its end.
  */
 const sharesTableSql =
   'CREATE TABLE IF NOT EXISTS _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)'
@@ -101,7 +101,7 @@ const openShare = (db: Database, share: LakeShare, now: number): Promise<void> =
   db.transaction(async () => {
     const isNew = !(await hasSharesTable(db))
     await db.run(sharesTableSql)
-    const others = await db.query('SELECT DISTINCT share FROM _shares ORDER BY share')
+    const others = await db.query('SELECT DISTINCT share FROM _shares WHERE stream IS NOT NULL ORDER BY share')
     const counts = new Set(others.map((other) => String(other.share).split('/')[1]))
     if (others.length > 0 && !counts.has(String(share.count)))
       throw new CommandError(
@@ -110,6 +110,10 @@ const openShare = (db: Database, share: LakeShare, now: number): Promise<void> =
         ),
       )
     if (isNew || others.length === 0) await refuseFinished(db)
+    // Its loads begin only with its first answer; until then the others would take it for complete where an earlier run of it was.
+    await db.run(`
+      DELETE FROM _shares WHERE stream IS NULL AND (share = ${quoteLiteral(nameShare(share))} OR share NOT LIKE '%/${share.count}');
+      INSERT INTO _shares (share) VALUES (${quoteLiteral(nameShare(share))})`)
     await db.run(`UPDATE _loads SET status = 'incomplete', ended = make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)
       WHERE status = 'running' AND load IN (SELECT load FROM _shares WHERE share = ${quoteLiteral(nameShare(share))})`)
   })
@@ -158,20 +162,23 @@ const readShareState = async ({ db }: Snapshot, share: LakeShare): Promise<Sourc
 }
 
 /**
- * Where every share is complete, puts one state of each stream in the place of theirs, from which one process goes on. `merge`: the states of all
- * shares as one, undefined while one of them is not complete. Returns whether it did.
+ * Where every share is complete, puts one state of each stream in the place of theirs, from which one process goes on. To be called when a share has
+ * come to its end. `merge`: the states of all shares as one, undefined while one of them is not complete. Returns whether it did.
  */
 export const settleShares = (
   { db }: Snapshot,
-  { count }: LakeShare,
+  { index: own, count }: LakeShare,
   merge: (states: ReadonlyArray<SourceState>) => SourceState | undefined,
   now: number,
 ): Promise<boolean> =>
   db.transaction(async () => {
+    await db.run(
+      `DELETE FROM _shares WHERE stream IS NULL AND share = ${quoteLiteral(nameShare({ index: own, count }))}`,
+    )
     const states: SourceState[] = []
     for (let index = 0; index < count; index += 1) states.push(await readShareState({ db }, { index, count }))
     const open = await db.scalar(
-      `SELECT count(*) FROM _loads WHERE load IN (SELECT load FROM _shares) AND status <> 'complete'`,
+      `SELECT count(*) FROM _shares LEFT JOIN _loads USING (load) WHERE _shares.stream IS NULL OR status <> 'complete'`,
     )
     if (open !== 0 || states.some((state) => Object.keys(state).length === 0)) return false
     const merged = merge(states)
@@ -186,7 +193,7 @@ export const settleShares = (
 /** Refuses to read everything into a lake while several processes share its backfill. */
 const refuseOpenShares = async ({ db }: Snapshot): Promise<void> => {
   if (!(await hasSharesTable(db))) return
-  const [row] = await db.query('SELECT DISTINCT share FROM _shares')
+  const [row] = await db.query('SELECT DISTINCT share FROM _shares WHERE stream IS NOT NULL')
   if (row !== undefined)
     throw new CommandError(
       configFailure(

@@ -36,11 +36,14 @@ const readShare = (index: number, isWhole: boolean): ReadonlyArray<Message> =>
 const runShare = async (snapshot: Snapshot, share: Share, isWhole = true): Promise<void> => {
   await openLoadStates(snapshot, share, 'incremental', emittedAt)
   await writeMessages(snapshot, readShare(share.index, isWhole), { share })
+  if (isWhole) await settleShares(snapshot, share, () => undefined, emittedAt)
 }
 const statesOf = (index: number) => ({ "it's": { index }, others: { index } })
 
 const listShares = async ({ db }: Snapshot) =>
-  (await db.query('SELECT share, stream FROM _shares ORDER BY ALL')).map(({ share, stream }) => `${share} ${stream}`)
+  (await db.query('SELECT share, stream FROM _shares WHERE stream IS NOT NULL ORDER BY ALL')).map(
+    ({ share, stream }) => `${share} ${stream}`,
+  )
 
 describe('the processes that share a backfill', () => {
   it('each go on from their own states, of which a run without them knows nothing', async () => {
@@ -177,6 +180,31 @@ describe('shares are settled', () => {
     ])
     await expect(openLoadStates(snapshot, first, 'incremental', emittedAt)).rejects.toThrow(/has been read in full/)
     snapshot.db.close()
+  })
+
+  it('not while a complete one, whose process was killed at its end, is read again', async () => {
+    const snapshot = await openMemorySnapshot()
+    for (const share of [first, second]) await runShare(snapshot, share)
+    // What it reads begins only later.
+    await openLoadStates(snapshot, first, 'incremental', emittedAt)
+    expect(await settleShares(snapshot, second, () => statesOf(9), emittedAt)).toBe(false)
+    await writeMessages(snapshot, readShare(0, true), { share: first })
+    expect(await settleShares(snapshot, first, () => statesOf(9), emittedAt)).toBe(true)
+    expect(await readLoadStates(snapshot, undefined)).toEqual(statesOf(9))
+    snapshot.db.close()
+  })
+
+  it('though one has been opened and has read nothing, and runs are not kept out by it', async () => {
+    const { db } = await openMemorySnapshot()
+    const lake = { db: { ...db, lake: { dataPath: '/data' } } }
+    await openLoadStates(lake, { index: 0, count: 3 }, 'incremental', emittedAt)
+    await openLoadStates(lake, first, 'incremental', emittedAt)
+    expect(await openLoadStates(lake, undefined, 'incremental', emittedAt)).toEqual({})
+    for (const share of [first, second]) {
+      await runShare({ db }, share)
+      expect(await settleShares({ db }, share, () => statesOf(9), emittedAt)).toBe(share === second)
+    }
+    db.close()
   })
 
   it('not while one of them has no state', async () => {

@@ -75,12 +75,15 @@ describe('shares of a backfill', () => {
   })
 
   it('are not read beside those of another number, whichever these are', async () => {
-    await useMetadata(`INSERT INTO _shares (share) VALUES ('0/2'), ('0/4'), ('1/4')`, async (db) => {
-      await expect(openLoadStates({ db }, { index: 0, count: 3 }, 'incremental', 0)).rejects.toThrow(
-        'shared by 2, 4 processes, and the config says 3',
-      )
-      expect(await openLoadStates({ db }, { index: 0, count: 4 }, 'incremental', 0)).toEqual({})
-    })
+    await useMetadata(
+      `INSERT INTO _shares (share, stream) VALUES ('0/2', 'a'), ('0/4', 'a'), ('1/4', 'a')`,
+      async (db) => {
+        await expect(openLoadStates({ db }, { index: 0, count: 3 }, 'incremental', 0)).rejects.toThrow(
+          'shared by 2, 4 processes, and the config says 3',
+        )
+        expect(await openLoadStates({ db }, { index: 0, count: 4 }, 'incremental', 0)).toEqual({})
+      },
+    )
   })
 
   it.each<[string, string, boolean]>([
