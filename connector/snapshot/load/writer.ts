@@ -47,6 +47,8 @@ const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 /** A commit begins at the first of these limits. Larger ones cost less for each row; smaller ones lose less when a run is killed. */
 const maxCommitRows = 250_000
 const maxCommitBytes = 64_000_000
+/** Many processes that share a backfill run side by side, and each needs memory in the proportion of its commits. */
+const maxShareCommitBytes = 32_000_000
 const maxCommitMillis = 5_000
 /** Each commit of a lake makes files of its own, and takes its turn with the other writers. */
 const maxLakeCommitMillis = 15_000
@@ -148,7 +150,8 @@ export const createSnapshotWriter = async (
     const others = [...loads.values()].filter((other) => other.stream !== stream && other.spool.count() > 0)
     if (stream === deletionsTableName ? others.length > 0 : others.some((other) => other.stream === deletionsTableName))
       await startCommit()
-    const maxBytes = load.table.columns.length > wideTableColumns ? maxWideCommitBytes : maxCommitBytes
+    const isWide = load.table.columns.length > wideTableColumns
+    const maxBytes = isWide ? maxWideCommitBytes : share === undefined ? maxCommitBytes : maxShareCommitBytes
     for (const row of rows) {
       load.hasChanges = true
       load.spool.add(row, at)

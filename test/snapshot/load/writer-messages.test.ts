@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { transientFailure } from '../../../connector/cdk/failure'
 import { JsonText } from '../../../connector/cdk/json/decode'
 import type { Message } from '../../../connector/cdk/stream'
+import { openLoadStates } from '../../../connector/snapshot/load/earlier-runs'
 import { createSnapshotWriter, type SnapshotWriterOptions } from '../../../connector/snapshot/load/writer'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
 import {
@@ -572,8 +573,13 @@ describe('a table in versions', () => {
 
 describe('a commit of many records begins', () => {
   /** A stream with so many columns, and the commits that begin while so many more of these records are written. */
-  const openStream = async (columns: number, json: string) => {
+  const openStream = async (
+    columns: number,
+    json: string,
+    share?: { readonly index: number; readonly count: number },
+  ) => {
     const { db } = await openMemorySnapshot()
+    await openLoadStates({ db }, share, 'incremental', 0)
     const commits: string[] = []
     // The records need not be in the file for this.
     const withMemory: Database['withMemory'] = async (name, work, parts) => {
@@ -583,7 +589,7 @@ describe('a commit of many records begins', () => {
     }
     const declared = Object.fromEntries(Array.from({ length: columns - 2 }, (_, n) => [`c${n}`, { type: 'string' }]))
     const row = { json: Buffer.from(json) }
-    const writer = await createSnapshotWriter({ db: { ...db, withMemory } }, { now: () => 0 })
+    const writer = await createSnapshotWriter({ db: { ...db, withMemory } }, { now: () => 0, share })
     await writer.write(startedMessage(thingsInfo(declared)))
     const add = async (rows: number) => {
       await writer.write({ _tag: 'Records', stream: 'things', at: 0, rows: Array(rows).fill(row) })
@@ -594,10 +600,11 @@ describe('a commit of many records begins', () => {
   }
 
   it.each([
-    ['64 MB', 200, 64],
-    ['4 MB of a table of more than 200 columns', 201, 4],
-  ])('after %s, and after as many again', async (_, columns, count) => {
-    const { db, add } = await openStream(columns, `"${'x'.repeat(999_998)}"`)
+    ['64 MB', 200, 64, undefined],
+    ['4 MB of a table of more than 200 columns', 201, 4, undefined],
+    ['32 MB of a share of a backfill', 200, 32, { index: 0, count: 2 }],
+  ])('after %s, and after as many again', async (_, columns, count, share) => {
+    const { db, add } = await openStream(columns, `"${'x'.repeat(999_998)}"`, share)
     const one = `committing ${count} records of things`
     expect(await add(count - 1)).toEqual([])
     expect(await add(1)).toEqual([one])
