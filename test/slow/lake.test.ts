@@ -476,6 +476,8 @@ describe('a lake in PostgreSQL and S3', () => {
         's3://no-such-bucket/x',
       )
       expect(nowhere).toMatchObject({ status: 78, stderr: expect.stringContaining('no such bucket') })
+      const tight = await feedback('sync', '--config', config, ...newLake('tight'), '--memory-limit', '16MB')
+      expect(tight).toMatchObject({ status: 78, stderr: expect.stringContaining('the limit of 16MB. Raise it with') })
       const password = postgres.env.PGPASSWORD
       postgres.ask(`\\c refused\nUPDATE ducklake_metadata SET value = '99.0' WHERE key = 'version'`)
       const newer = await feedback('verify', ...placeOf(lake))

@@ -96,9 +96,12 @@ const hasSharesTable = async (db: Database): Promise<boolean> =>
     `SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() AND table_name = '_shares'`,
   )) !== 0
 
+const transactWithMemory = <A>(db: Database, name: string, body: () => Promise<A>): Promise<A> =>
+  db.withMemory(name, () => db.transaction(body))
+
 /** Makes sure that a share may be read into the lake, and marks what a killed run of it has left as incomplete. */
 const openShare = (db: Database, share: LakeShare, now: number): Promise<void> =>
-  db.transaction(async () => {
+  transactWithMemory(db, 'opening the share', async () => {
     const isNew = !(await hasSharesTable(db))
     await db.run(sharesTableSql)
     const others = await db.query('SELECT DISTINCT share FROM _shares WHERE stream IS NOT NULL ORDER BY share')
@@ -171,7 +174,7 @@ export const settleShares = (
   merge: (states: ReadonlyArray<SourceState>) => SourceState | undefined,
   now: number,
 ): Promise<boolean> =>
-  db.transaction(async () => {
+  transactWithMemory(db, 'putting the shares together', async () => {
     await db.run(
       `DELETE FROM _shares WHERE stream IS NULL AND share = ${quoteLiteral(nameShare({ index: own, count }))}`,
     )

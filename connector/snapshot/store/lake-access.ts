@@ -91,6 +91,16 @@ export const loadExtension = async (db: Database, name: ExtensionName, options: 
   })
 }
 
+/** A writer holds a group of rows in memory before it is written: by default 122,880 of them, which may be all of a commit. */
+const rowGroupRows = 4096
+
+/** A lake keeps the size for all who write it; one that somebody has set stays. */
+export const limitRowGroups = async (base: Database): Promise<void> => {
+  const set = `SELECT count(*) FROM ducklake_options('lake') WHERE option_name LIKE 'parquet_row_group_size%'`
+  if (Number(await base.scalar(set)) === 0)
+    await base.run(`CALL lake.set_option('parquet_row_group_size', '${rowGroupRows}')`)
+}
+
 export const isRemote = (dataPath: string): boolean => /^(s3|s3a|s3n|gs|gcs|r2|https?):\/\//.test(dataPath)
 
 /** The names that DuckLake gives to the files of a table. */

@@ -14,6 +14,7 @@ import {
   type LakePlace,
   type LakeShare,
   lakeErrorFailure,
+  limitRowGroups,
   loadExtension,
   postgresPrefix,
   prepareSpillFolder,
@@ -92,16 +93,6 @@ const isConflict = (error: unknown): boolean =>
   error instanceof Error && /Transaction conflict|could not serialize access|deadlock detected/i.test(error.message)
 
 const isTransient = (error: unknown): boolean => error instanceof CommandError && error.failure._tag === 'Transient'
-
-/** A writer holds a group of rows in memory before it is written: by default 122,880 of them, which may be all of a commit. */
-const rowGroupRows = 4096
-
-/** A lake keeps the size for all who write it; one that somebody has set stays. */
-const limitRowGroups = async (base: Database): Promise<void> => {
-  const set = `SELECT count(*) FROM ducklake_options('lake') WHERE option_name LIKE 'parquet_row_group_size%'`
-  if (Number(await base.scalar(set)) === 0)
-    await base.run(`CALL lake.set_option('parquet_row_group_size', '${rowGroupRows}')`)
-}
 
 /**
  * Opens a DuckLake with the methods of a file. What commits has the lake to itself, so that two processes never merge one table side by side;
@@ -222,6 +213,9 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
         return runAgain(work, tries - 1)
       }
     }
+    /** A question outside a transaction takes what memory it needs: the answer of a catalogue grows with the lake. */
+    const ask = <A>(question: () => Promise<A>): Promise<A> =>
+      runAgain(() => (isInTransaction ? question() : base.withMemory('reading the catalogue', question)))
     await runAgain(reattach)
     const commitOnce = <A>(body: () => Promise<A>, id: string): Promise<A> =>
       explain(() =>
@@ -280,8 +274,8 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       lake: { dataPath },
       transaction,
       run: (...statement) => runAgain(() => base.run(...statement)),
-      query: (...statement) => runAgain(() => base.query(...statement)),
-      scalar: (...statement) => runAgain(() => base.scalar(...statement)),
+      query: (...statement) => ask(() => base.query(...statement)),
+      scalar: (...statement) => ask(() => base.scalar(...statement)),
       stream: (...statement) => explain(() => base.stream(...statement)),
       connect: async () => {
         const other = await base.connect()
