@@ -10,7 +10,14 @@ import {
   removeLetters,
   removeParquetRows,
 } from './export-parquet'
-import { type RemovedFiles, rewriteCatalogue, rewriteLake, rewriteSnapshot, unequalCopyError } from './rewrite'
+import {
+  addDroppedTables,
+  type RemovedFiles,
+  rewriteCatalogue,
+  rewriteLake,
+  rewriteSnapshot,
+  unequalCopyError,
+} from './rewrite'
 import { type Database, quoteLiteral } from './store/database'
 import { closeSnapshot, openSnapshot, type SnapshotOptions } from './store/file'
 import {
@@ -276,14 +283,12 @@ const deleteRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Pro
 
 /** Whether an older version of the lake has rows of those in `tombstones`: they were deleted since, as by a run before that was killed. */
 const hasOlderRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Promise<boolean> => {
-  const [versions] = await db.query(
-    `SELECT min(snapshot_id) AS first, max(snapshot_id) AS last FROM ducklake_snapshots('lake')`,
-  )
-  for (const { schema, name, sql, rows } of tables.filter(isSearched)) {
+  const first = await db.scalar(`SELECT min(snapshot_id) FROM ducklake_snapshots('lake')`)
+  for (const { schema, name, sql, rows, last } of (await addDroppedTables(db, tables)).filter(isSearched)) {
     const where = forgottenRowsSql(rows, tombstones)
     if (where === undefined) continue
-    const inserted = `ducklake_table_insertions('lake', ${quoteLiteral(schema)}, ${quoteLiteral(name)}, ${versions?.first}, ${versions?.last})`
-    for (const from of [`(FROM lake.${sql} AT (VERSION => ${versions?.first}))`, inserted])
+    const inserted = `ducklake_table_insertions('lake', ${quoteLiteral(schema)}, ${quoteLiteral(name)}, ${first}, ${last})`
+    for (const from of [`(FROM lake.${sql} AT (VERSION => ${first}))`, inserted])
       try {
         if (Number(await db.scalar(`SELECT count(*) FROM ${from} AS t WHERE ${where}`)) > 0) return true
       } catch (error) {

@@ -4,7 +4,8 @@ import { CommandError, type Failure, runOrThrow, systemFailure, transientFailure
 import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from './store/database'
 import { chooseMemoryLimit, databaseOpenFailure, databaseWriteFailure } from './store/failures'
 import { closeSnapshot, openSnapshot, replaceFile, type SnapshotOptions, snapshotAttachOptions } from './store/file'
-import { dataFilePattern, postgresPrefix } from './store/lake-access'
+import { type StoredTable, toPersonRows } from './store/forgotten'
+import { dataFilePattern, lakeCatalogue, postgresPrefix } from './store/lake-access'
 
 /** The size of a file in bytes, before and after. */
 export type CompactResult = { readonly before: number; readonly after: number }
@@ -147,8 +148,9 @@ export type RemovedFiles = {
  * files that hold none of the deleted rows. Nothing else may write to the lake: a file that is about to be committed looks like one that was left.
  */
 export const rewriteLake = async (db: Database, expires: boolean): Promise<RemovedFiles> => {
+  // A file tells the bounds of its columns; of rows that the catalogue holds itself nothing would.
+  await db.run(`CALL ducklake_flush_inlined_data('lake')`)
   if (expires) {
-    await db.run(`CALL ducklake_flush_inlined_data('lake')`)
     await db.run(`CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)`)
     await db.run(`CALL ducklake_expire_snapshots('lake', older_than => now() + INTERVAL 1 DAY)`)
   }
@@ -193,9 +195,6 @@ const listTableFolders = async (db: Database): Promise<ReadonlySet<string>> => {
   return new Set(found.map(({ folder }) => String(folder)))
 }
 
-/** The tables of the lake's catalogue, which DuckLake attaches beside it. */
-const lakeCatalogue = '__ducklake_metadata_lake'
-
 /** The catalogue keeps the least and the greatest text that a column has ever had: sets them to those of the files that are left. */
 const narrowColumnBounds = async (db: Database): Promise<void> => {
   const wide = await db.query(`
@@ -215,13 +214,38 @@ const narrowColumnBounds = async (db: Database): Promise<void> => {
     )
 }
 
+/** A table of a lake. `last`: the newest version that has it. */
+type VersionedTable = StoredTable & { readonly last: number }
+
+/** The tables of a lake's newest version, and those that only older versions still have. */
+export const addDroppedTables = async (
+  db: Database,
+  tables: ReadonlyArray<StoredTable>,
+): Promise<ReadonlyArray<VersionedTable>> => {
+  const newest = Number(await db.scalar(`SELECT max(snapshot_id) FROM ducklake_snapshots('lake')`))
+  const dropped = await db.query(`
+    SELECT schemas.schema_name AS schema, tables.table_name AS name, max(snapshot_id) AS last
+    FROM ${lakeCatalogue}.ducklake_table AS tables JOIN ${lakeCatalogue}.ducklake_schema AS schemas USING (schema_id)
+    JOIN ${lakeCatalogue}.ducklake_snapshot ON snapshot_id >= tables.begin_snapshot AND snapshot_id < tables.end_snapshot
+    GROUP BY schema, name, tables.table_id`)
+  const found: VersionedTable[] = []
+  for (const row of dropped) {
+    const [schema, name, last] = [String(row.schema), String(row.name), Number(row.last)]
+    const sql = `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
+    const columns = await db.query(`DESCRIBE FROM lake.${sql} AT (VERSION => ${last})`)
+    const described = columns.map((column) => ({ name: String(column.column_name), type: String(column.column_type) }))
+    found.push({ schema, name, sql, last, rows: toPersonRows(name, described) })
+  }
+  return [...tables.map((table) => ({ ...table, last: newest })), ...found]
+}
+
 /** The catalogue's tables in PostgreSQL. */
 const catalogueTablesSql = `SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, 'ducklake_')`
 
 /** Takes out of the catalogue's own files what was deleted there. Nothing of ours may be open in it: PostgreSQL keeps what an open transaction could see. */
 export const rewriteCatalogue = async (path: string, options: SnapshotOptions): Promise<void> => {
   if (!path.startsWith(postgresPrefix)) {
-    const file = resolve(path.slice('ducklake:'.length))
+    const file = resolve(path.replace(/^ducklake:(?:duckdb:)?/, ''))
     await rewriteFile(file, { ending: 'forget', write: copyTables, isWanted: async () => true }, options)
     return
   }

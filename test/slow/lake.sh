@@ -13,4 +13,4 @@ environment lake || skip "the lake, since DuckDB's extensions or moto cannot be 
 
 export VIRTUAL_ENV=$PWD/.venv/lake LAKE_REVIEWS=${1:-} LAKE_KILLS=${2:-}
 unset FEEDBACK_DUCKDB_EXTENSIONS
-exec npx vitest run --config test/slow/vitest.config.mts test/slow/lake.test.ts --disable-console-intercept ${LAKE_ONLY:+-t "$LAKE_ONLY"}
+exec npx vitest run --config test/slow/vitest.config.mts test/slow/lake.test.ts test/slow/lake-folder.test.ts --disable-console-intercept ${LAKE_ONLY:+-t "$LAKE_ONLY"}

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { CommandError, configFailure, type Failure, transientFailure } from '../../cdk'
@@ -28,7 +28,7 @@ export const postgresPrefix = 'ducklake:postgres:'
 /** The place without its password, for messages. */
 export const describeLake = (path: string): string =>
   path
-    .replaceAll(/(password\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)/gi, '$1***')
+    .replaceAll(/(password\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|[^\s\\])+)/gi, '$1***')
     .replaceAll(/(\/\/[^:/@\s]*):[^@\s]*@/g, '$1:***@')
 
 /** What a lake needs, each with the package of PyPI that brings it. */
@@ -103,8 +103,23 @@ export const limitRowGroups = async (base: Database): Promise<void> => {
 
 export const isRemote = (dataPath: string): boolean => /^(s3|s3a|s3n|gs|gcs|r2|https?):\/\//.test(dataPath)
 
+/** The tables of the lake's catalogue, which DuckLake attaches beside it. */
+export const lakeCatalogue = '__ducklake_metadata_lake'
+
 /** The names that DuckLake gives to the files of a table. */
 export const dataFilePattern = /^ducklake-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-delete)?\.parquet$/
+
+/** Makes the folder for the rows of a new lake, closed to others. */
+export const makeDataFolder = (name: string, dataPath: string): void => {
+  try {
+    mkdirSync(dataPath, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new CommandError(
+      configFailure(`${name}: the folder of --data ${dataPath} cannot be made (${code}). Give the path of a folder.`),
+    )
+  }
+}
 
 /** Whether a path is that of a file with rows of a stream, which lies in the folder of its table. */
 const isStreamFile = (path: string): boolean => {
@@ -273,8 +288,5 @@ export const lakeErrorFailure = (name: string, error: unknown): Failure | undefi
   const detail = error instanceof Error ? error.message : String(error)
   if (isOutOfMemory(error)) return undefined
   const found = lakeErrors.find(([pattern]) => pattern.test(detail))
-  return found?.[1](
-    `${name}: ${found[2]}`,
-    detail.split('\n')[0]?.replaceAll(/password\s*=\s*('[^']*'|\S+)/gi, 'password=***'),
-  )
+  return found?.[1](`${name}: ${found[2]}`, describeLake(detail.split('\n')[0] ?? ''))
 }

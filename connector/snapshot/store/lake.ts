@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
@@ -16,6 +15,7 @@ import {
   lakeErrorFailure,
   limitRowGroups,
   loadExtension,
+  makeDataFolder,
   postgresPrefix,
   prepareSpillFolder,
   removeFolder,
@@ -157,8 +157,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
     }
     if (options.dataPath !== undefined) {
       await openStorage(options.dataPath)
-      if (!isRemote(options.dataPath) && access === 'write')
-        mkdirSync(options.dataPath, { recursive: true, mode: 0o700 })
+      if (!isRemote(options.dataPath) && access === 'write') makeDataFolder(name, options.dataPath)
     }
     let locks = noLocks
     let dataPath = ''

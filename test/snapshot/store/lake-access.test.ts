@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { storageSecretSql } from '../../../connector/snapshot/store/lake-access'
+import {
+  describeLake,
+  lakeErrorFailure,
+  makeDataFolder,
+  storageSecretSql,
+} from '../../../connector/snapshot/store/lake-access'
 import { newTempPath, writeTempFile } from '../../support/files'
 
 const keys = { AWS_ACCESS_KEY_ID: 'key', AWS_REGION: 'eu-central-1' }
@@ -37,4 +42,24 @@ describe('the access to the storage of a lake', () => {
   ])('of %j is refused with what is wrong', (env, message) => {
     expect(() => storageSecretSql({ ...keys, ...env })).toThrow(message)
   })
+})
+
+it.each([
+  'dbname=lake password=s3cret host=db',
+  "dbname=lake PASSWORD = 's3 cr\\'et s3cret' host=db",
+  'dbname=lake password=pass\\ s3cret host=db',
+  'postgresql://user:s3cret@db/lake',
+  'postgresql://db/lake?user=a&password=s3cret',
+])('shows the address %s without its password', (address) => {
+  expect(describeLake(`ducklake:postgres:${address}`)).not.toMatch(/s3|cret/)
+  const failure = lakeErrorFailure('the lake', new Error(`IO Error: Unable to connect to Postgres at "${address}": no`))
+  expect(failure).toMatchObject({ _tag: 'Transient' })
+  expect(JSON.stringify(failure)).not.toMatch(/s3|cret/)
+})
+
+it('says that the folder for its rows cannot be made', () => {
+  for (const path of ['', writeTempFile('a file'), `${writeTempFile('a file')}/folder`])
+    expect(() => makeDataFolder('the lake', path)).toThrow(
+      /^the lake: the folder of --data .*cannot be made \((ENOENT|EEXIST|ENOTDIR)\)/,
+    )
 })

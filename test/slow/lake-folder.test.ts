@@ -1,0 +1,192 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { expect, it } from 'vitest'
+import { runOrThrow } from '../../connector/cdk'
+import type { Message } from '../../connector/cdk/stream'
+import { diffVersions } from '../../connector/snapshot/diff'
+import { forgetPersons } from '../../connector/snapshot/forget'
+import { openLoadStates } from '../../connector/snapshot/load/earlier-runs'
+import type { Database, Snapshot } from '../../connector/snapshot/store/database'
+import { closeSnapshot, openSnapshot, type SnapshotAccess } from '../../connector/snapshot/store/file'
+import { claimSnapshot } from '../../connector/snapshot/store/metadata'
+import { newTempPath } from '../support/files'
+import { runProgram } from '../support/program'
+import { emittedAt, reviewJson, reviewsInfo, streamMessages, writeMessages } from '../support/snapshot-messages'
+
+// A lake whose catalogue is a DuckDB file, for what depends neither on PostgreSQL nor on object storage.
+
+const env = process.env
+const newLake = (): string => `ducklake:${newTempPath('ducklake')}`
+const folderOf = (lake: string): string => `${lake.slice('ducklake:'.length)}.files`
+
+const useLake = async <A>(
+  lake: string,
+  access: SnapshotAccess,
+  body: (snapshot: Snapshot) => Promise<A>,
+  version?: number,
+): Promise<A> => {
+  const snapshot = await runOrThrow(openSnapshot(lake, access, { lake: { env, version } }))
+  try {
+    return await body(snapshot)
+  } finally {
+    await closeSnapshot(snapshot)
+  }
+}
+
+const readVersion = async (db: Database): Promise<number> =>
+  Number(await db.scalar(`SELECT max(snapshot_id) FROM ducklake_snapshots('lake')`))
+
+/** Writes messages, and returns the version of the lake after them. */
+const write = (lake: string, ...messages: ReadonlyArray<Message>): Promise<number> =>
+  useLake(lake, 'write', async (snapshot) => {
+    await writeMessages(snapshot, messages)
+    return readVersion(snapshot.db)
+  })
+const writeReviews = (lake: string, ...texts: ReadonlyArray<string>): Promise<number> =>
+  write(lake, ...streamMessages(reviewsInfo(), ...texts))
+
+const change = (lake: string, sql: string): Promise<void> => useLake(lake, 'change', ({ db }) => db.run(sql))
+const ask = (lake: string, sql: string) => useLake(lake, 'read', ({ db }) => db.scalar(sql))
+const forget = (lake: string, ...reviews: ReadonlyArray<string>) =>
+  forgetPersons(lake, { reviews, visitRecords: [], exports: [] }, emittedAt, { lake: { env } })
+
+const many = Array.from({ length: 50 }, (_, id) => reviewJson(id, 1, `text ${id}`))
+const service = (address: string) => ({ address, fingerprint: Buffer.from(address).toString('hex') })
+
+/** Whether the catalogue or a file of the lake holds these bytes. Parquet compresses texts, so only the catalogue tells one for sure. */
+const holdsBytes = (lake: string, text: string): boolean => {
+  const catalogue = lake.slice('ducklake:'.length)
+  return readdirSync(dirname(catalogue))
+    .filter((name) => name.startsWith(basename(catalogue)) && !name.endsWith('.files'))
+    .some((name) => readFileSync(join(dirname(catalogue), name)).includes(text))
+}
+
+it('keeps the bounds of rows that its catalogue holds where there is nobody to forget, and mends those that are too narrow', async () => {
+  const lake = newLake()
+  await writeReviews(lake, reviewJson(1, 1, 'a text'))
+  const find = async () => [
+    await ask(lake, `SELECT value FROM _meta WHERE name = 'format'`),
+    await ask(lake, `SELECT count(*) FROM _loads WHERE status = 'complete'`),
+    await ask(lake, `SELECT count(*) FROM reviews WHERE text >= 'a'`),
+  ]
+  expect(await forget(lake, '4711')).toMatchObject({ removed: [], lake: { expired: false } })
+  expect(await find()).toEqual(['2', 1, 1])
+  await change(
+    lake,
+    `UPDATE __ducklake_metadata_lake.ducklake_table_column_stats AS kept SET min_value = '', max_value = ''
+     FROM __ducklake_metadata_lake.ducklake_column AS columns WHERE columns.table_id = kept.table_id AND columns.column_id = kept.column_id
+       AND columns.column_type IN ('varchar', 'json') AND kept.min_value IS NOT NULL`,
+  )
+  expect(await find()).toEqual([undefined, 0, 0])
+  await forget(lake, '4711')
+  expect(await find()).toEqual(['2', 1, 1])
+})
+
+it('forgets what only a table had that was dropped, as by --start-anew', async () => {
+  const lake = newLake()
+  await useLake(lake, 'write', async (snapshot) => {
+    await claimSnapshot(snapshot, service('http://a.example'), 'refuse')
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), ...many))
+  })
+  const version = await useLake(lake, 'write', async (snapshot) => {
+    await claimSnapshot(snapshot, service('http://b.example'), 'empty')
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(100, 1, 'of b')))
+    return readVersion(snapshot.db)
+  })
+  expect(await forget(lake, '4711')).toMatchObject({ lake: { expired: false } })
+  expect(await forget(lake, '7')).toMatchObject({ removed: [], lake: { expired: true } })
+  await expect(useLake(lake, 'read', async () => undefined, version)).rejects.toThrow('has no such version')
+  expect(holdsBytes(lake, 'text 7')).toBe(false)
+})
+
+it('forgets in a catalogue whose kind is named', async () => {
+  const lake = newLake().replace('ducklake:', 'ducklake:duckdb:')
+  await writeReviews(lake, reviewJson(1, 1, 'a word'), reviewJson(2, 1, 'another'))
+  expect(await forget(lake, '1')).toMatchObject({ removed: [{ table: 'reviews', rows: 1 }] })
+  expect(holdsBytes(lake.replace('duckdb:', ''), 'a word')).toBe(false)
+})
+
+it('leaves its own files alone where they are named as exports', async () => {
+  const lake = newLake()
+  await writeReviews(lake, ...many)
+  const request = { reviews: ['1'], visitRecords: [], exports: [folderOf(lake)] }
+  await expect(forgetPersons(lake, request, emittedAt, { lake: { env } })).rejects.toThrow('is a file of a lake')
+  expect(await ask(lake, 'SELECT count(DISTINCT text) FROM reviews')).toBe(50)
+})
+
+const compare = (lake: string, a: number, b: number) =>
+  useLake(lake, 'read', async (snapshot) =>
+    (await diffVersions(snapshot, [a, b])).find(({ stream }) => stream === 'reviews'),
+  )
+
+it('compares versions of which one between was expired', async () => {
+  const lake = newLake()
+  const first = await writeReviews(lake, ...many)
+  await change(
+    lake,
+    `DELETE FROM reviews WHERE id = 3; INSERT INTO reviews BY NAME SELECT * REPLACE (77 AS id, uuid() AS _airbyte_raw_id) FROM reviews WHERE id = 4`,
+  )
+  const last = await writeReviews(lake, reviewJson(60, 2, 'new'))
+  const between = Array.from({ length: last - first - 1 }, (_, i) => first + 1 + i)
+  const expected = { a: 50, b: 51, onlyA: 1, onlyB: 2, changed: 0 }
+  expect(await compare(lake, first, last)).toMatchObject(expected)
+  await change(lake, `CALL ducklake_expire_snapshots('lake', versions => [${between}])`)
+  expect(await compare(lake, first, last)).toMatchObject(expected)
+  expect(await compare(lake, last, first)).toMatchObject({ ...expected, a: 51, b: 50, onlyA: 2, onlyB: 1 })
+  await expect(compare(lake, first + 1, last)).rejects.toThrow('has no such version')
+})
+
+it('compares versions between which a table was dropped and made anew, and those before the first table', async () => {
+  const lake = newLake()
+  const first = await useLake(lake, 'write', async (snapshot) => {
+    await claimSnapshot(snapshot, service('http://a.example'), 'refuse')
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), ...many))
+    return readVersion(snapshot.db)
+  })
+  const last = await useLake(lake, 'write', async (snapshot) => {
+    await claimSnapshot(snapshot, service('http://b.example'), 'empty')
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1, 'of b'), reviewJson(100, 1)))
+    return readVersion(snapshot.db)
+  })
+  expect(await compare(lake, first, last)).toMatchObject({ a: 50, b: 2, onlyA: 49, onlyB: 1, changed: 1 })
+  expect(await compare(lake, 0, first)).toMatchObject({ a: null, b: 50 })
+  await expect(useLake(lake, 'read', async () => undefined, 0)).rejects.toThrow('has no tables at this version')
+})
+
+it('starts the shares of its backfill anew with another service', async () => {
+  const lake = newLake()
+  const share = { index: 0, count: 2 }
+  const read = (address: string) =>
+    useLake(lake, 'write', async (snapshot) => {
+      await claimSnapshot(snapshot, service(address), 'empty')
+      const states = await openLoadStates(snapshot, share, 'incremental', emittedAt)
+      await writeMessages(snapshot, streamMessages(reviewsInfo(), ...many), { share })
+      return states
+    })
+  expect(await read('http://a.example')).toEqual({})
+  expect(await read('http://a.example')).toEqual({ reviews: { cursor: 50 } })
+  expect(await read('http://b.example')).toEqual({})
+})
+
+it('is not up to date as long as a share is not complete', async () => {
+  const lake = newLake()
+  const now = Date.now()
+  const read = (index: number) =>
+    useLake(lake, 'write', async (snapshot) => {
+      const share = { index, count: 2 }
+      await openLoadStates(snapshot, share, 'incremental', now)
+      await writeMessages(snapshot, streamMessages(reviewsInfo(), ...many), { share, now: () => now })
+    })
+  const status = () => runProgram('feedback', ['status', '--lake', lake], { env: {} })
+  await read(1)
+  expect(await status()).toMatchObject({ status: 1, stdout: expect.stringContaining('reviews has 1 of 2 shares') })
+  await read(0)
+  expect(await status()).toMatchObject({ status: 0 })
+  // A run that is under way does not keep readers out.
+  await change(
+    lake,
+    `INSERT INTO _loads BY NAME SELECT * REPLACE (load + 10 AS load, 'running' AS status, NULL AS ended) FROM _loads`,
+  )
+  await change(lake, 'DELETE FROM _shares')
+  expect(await status()).toMatchObject({ status: 0 })
+})
