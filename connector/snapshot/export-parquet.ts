@@ -8,6 +8,7 @@ import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './s
 import { isDiskFull, outputFullFailure } from './store/failures'
 import { replaceFile } from './store/file'
 import { type PersonRows, toPersonRows } from './store/forgotten'
+import { dataFilePattern } from './store/lake-access'
 import { readReportingTimeZone } from './store/metadata'
 import { findFreeName, listStreamTables, type Table } from './store/tables'
 
@@ -193,7 +194,15 @@ export const listExportFiles = (
       ),
     )
   })
-  return { files: lists.flatMap(({ files }) => files), others: lists.flatMap(({ others }) => others) }
+  const files = lists.flatMap((list) => list.files)
+  const ofLake = files.find((path) => dataFilePattern.test(basename(path)))
+  if (ofLake !== undefined)
+    throw new CommandError(
+      configFailure(
+        `${ofLake} is a file of a lake, which knows where each row of it is: give the lake with --lake, and leave its folder out of --exports.`,
+      ),
+    )
+  return { files, others: lists.flatMap(({ others }) => others) }
 }
 
 /** A Parquet file, and its rows as SQL. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createHash, randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -454,6 +454,15 @@ describe('exports', () => {
     expect(receipt.not_searched).toEqual([join(mine, 'renamed.parquet'), join(mine, 'rows.csv')])
     expect(receipt.files.map((file) => file.path)).toContain(join(mine, 'parts.parquet', 'part-0.parquet'))
     expect(existsSync(join(mine, 'renamed.parquet.forget'))).toBe(false)
+  })
+
+  it('refuses the files of a lake, which knows where each row of them is', async () => {
+    const { path, folder } = await exported()
+    const name = 'ducklake-01a21468-a02f-7076-b682-1c37f46eaeae.parquet'
+    copyFileSync(join(folder, 'reviews', 'data_0.parquet'), join(folder, name))
+    for (const exports of [[folder], [join(folder, name)]])
+      await expect(forget(path, { visitRecords: [gone.visit], exports })).rejects.toThrow('is a file of a lake')
+    expect((await readRows(folder)).join()).toContain(gone.text)
   })
 
   it('finishes what a kill between the export and the file has left', async () => {
