@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
+import { lakeCatalogue } from './store/lake-access'
 import { fingerprintSql, listStreamTables, readTable, type Table } from './store/tables'
 
 export type TableHash = { readonly table: string; readonly rows: number; readonly hash: string }
@@ -96,13 +97,22 @@ export const diffVersions = async (
   const [tablesA, tablesB] = [await listTablesAt(db, a, at), await listTablesAt(db, b, at)]
   const side = (tables: Side['tables'], version: number): Side => ({ tables, rows: (stream) => at(stream, version) })
   return compareSides(db, side(tablesA, a), side(tablesB, b), onStream, async (stream) => {
-    const [from, to] = [Math.min(a, b) + 1, Math.max(a, b)]
+    const [from, to] = [Math.min(a, b), Math.max(a, b)]
+    if (!(await hasChangeFeed(db, stream, from, to))) return (rows) => rows
     await db.run(`
       CREATE OR REPLACE TEMP TABLE _touched AS SELECT DISTINCT _airbyte_raw_id AS raw
-      FROM ducklake_table_changes('lake', 'main', ${quoteLiteral(stream)}, ${from}, ${Math.max(from, to)})${from > to ? ' WHERE false' : ''}`)
+      FROM ducklake_table_changes('lake', 'main', ${quoteLiteral(stream)}, ${Math.min(from + 1, to)}, ${to})${from === to ? ' WHERE false' : ''}`)
     return (rows) => `(FROM ${rows} WHERE _airbyte_raw_id IN (SELECT raw FROM _touched))`
   })
 }
+
+/** Whether the change feed names every row that differs: it tells nothing of a version that was expired, nor of a table that was dropped and made anew. */
+const hasChangeFeed = async (db: Database, stream: string, from: number, to: number): Promise<boolean> =>
+  (await db.scalar(`
+    SELECT (SELECT count(*) FROM ducklake_snapshots('lake') WHERE snapshot_id BETWEEN ${from} AND ${to}) = ${to - from + 1}
+      AND (SELECT count(DISTINCT table_id) FROM ${lakeCatalogue}.ducklake_table AS tables JOIN ${lakeCatalogue}.ducklake_schema USING (schema_id)
+        WHERE schema_name = 'main' AND table_name = ${quoteLiteral(stream)} AND tables.begin_snapshot <= ${to} AND coalesce(tables.end_snapshot > ${from}, true)) = 1`)) ===
+  true
 
 /** The tables of the streams that a lake had at a version. */
 const listTablesAt = async (
@@ -111,7 +121,12 @@ const listTablesAt = async (
   at: (stream: string, version: number) => string,
 ): Promise<Side['tables']> => {
   const tables = new Map<string, Table>()
-  for (const { stream } of await db.query(`SELECT stream FROM ${at('_streams', version)} ORDER BY stream`)) {
+  const streams = await db.query(`SELECT stream FROM ${at('_streams', version)} ORDER BY stream`).catch((error) => {
+    // The first version of a lake has no tables.
+    if (/Table with name _streams does not exist/.test(String(error))) return []
+    throw error
+  })
+  for (const { stream } of streams) {
     const columns = await db.query(`DESCRIBE FROM ${at(String(stream), version)}`)
     tables.set(String(stream), readTable(String(stream), columns))
   }

@@ -185,6 +185,17 @@ const listTables = async (db: Database): Promise<ReadonlyArray<string>> =>
     ({ name }) => String(name),
   )
 
+const foreignTablesFailure = ({ path, lake }: Database, tables: ReadonlyArray<string>): Failure => {
+  if (lake !== undefined && tables.length === 0)
+    return configFailure(
+      `${path} has no tables at this version: nothing was written yet. Give a later one with --at; feedback sync writes the first.`,
+    )
+  const [kind, option] = lake === undefined ? ['DuckDB file', '--db'] : ['lake', '--lake']
+  return configFailure(
+    `${path} is a ${kind}, but not a snapshot: it holds the tables ${tables.slice(0, 5).join(', ')} and no _loads. It was not changed; give another path with ${option}.`,
+  )
+}
+
 const prepareTables = async (db: Database, access: SnapshotAccess): Promise<E.Either<Failure, Snapshot>> => {
   const tables = await listTables(db)
   if (tables.length === 0 && access !== 'read')
@@ -194,12 +205,7 @@ const prepareTables = async (db: Database, access: SnapshotAccess): Promise<E.Ei
       if (db.lake !== undefined) await requireOwnFolder(db, db.lake.dataPath)
       await db.run(metadataTablesSql)
     })
-  else if (!tables.includes('_meta') || !tables.includes('_loads'))
-    return E.left(
-      configFailure(
-        `${db.path} is a DuckDB file, but not a snapshot: it holds the tables ${tables.slice(0, 5).join(', ')} and no _loads. It was not changed; give another path with --db.`,
-      ),
-    )
+  else if (!tables.includes('_meta') || !tables.includes('_loads')) return E.left(foreignTablesFailure(db, tables))
   const format = Number(await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`))
   return format > snapshotFormat
     ? E.left(
