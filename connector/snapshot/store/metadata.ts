@@ -295,6 +295,6 @@ const emptySnapshot = async (db: Database): Promise<void> => {
       await db.run(`DROP TABLE IF EXISTS ${quoteIdentifier(name)}`)
   await db.run(
     `${deletionsTableSql}; DELETE FROM _deletions; DELETE FROM _streams; DELETE FROM _state; DELETE FROM _loads;
-     DELETE FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}; DROP TABLE IF EXISTS ${regionsTableName}`,
+     DELETE FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}; DROP TABLE IF EXISTS ${regionsTableName}; DROP TABLE IF EXISTS _shares`,
   )
 }
