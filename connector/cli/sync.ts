@@ -1,7 +1,7 @@
 import { defineCommand, failureStatus, getOrThrow, loadConfig, runOrThrow, usageError } from '../cdk'
 import { sourceFormat } from '../config'
 import { createSource, probeAccess, syncSnapshot } from '../runtime'
-import type { Snapshot } from '../snapshot'
+import { listOpenShares, type Snapshot } from '../snapshot'
 import { selectStreams } from '../streams'
 import {
   configOption,
@@ -148,10 +148,14 @@ const readStatus = async (
     SELECT stream, coalesce(any_value(streams.rows), 0) AS rows, arg_max(loads.status, load) AS status,
       epoch_ms(max(ended) FILTER (loads.status = 'complete')) AS ended
     FROM _streams AS streams LEFT JOIN _loads AS loads USING (stream) GROUP BY stream ORDER BY stream`)
+  const openShares = await listOpenShares({ db })
   const known = rows.map(({ stream, rows: count, status, ended }): StreamStatus => {
     const age = ended === null || ended === undefined ? null : Math.max(0, Math.round((now - Number(ended)) / 1000))
     const lastStatus = String(status ?? 'never loaded')
-    const problem = findProblem(lastStatus, age, maxAge)
+    const shares = openShares.get(String(stream))
+    // A run that is under way holds a file: one that seems to be running was killed. A lake it does not hold.
+    const mayRun = db.lake !== undefined && lastStatus === 'running'
+    const problem = shares ?? findProblem(mayRun ? 'complete' : lastStatus, age, maxAge)
     return {
       stream: String(stream),
       ok: problem === undefined,
@@ -179,7 +183,6 @@ const missingStream = (stream: string): StreamStatus => ({
 const findProblem = (status: string, age: number | null, maxAge: number): string | undefined => {
   if (age === null) return 'has no complete load'
   if (age > maxAge) return `was last complete ${formatAge(age)} ago`
-  // A run that is under way holds the file: one that seems to be running was killed.
   return status === 'complete' ? undefined : 'has an incomplete last load'
 }
 

@@ -63,6 +63,7 @@ export { exportParquet, exportQuery, type ParquetPartition, partitionFormats } f
 export { type ForgetReceipt, forgetPersons } from './forget'
 export {
   checkShare,
+  listOpenShares,
   openLoadStates,
   type ReceivedRangeReader,
   readLoadStates,

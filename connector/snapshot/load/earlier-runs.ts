@@ -193,6 +193,20 @@ export const settleShares = (
     return true
   })
 
+/** By stream, how many shares of its backfill are not complete, as words; only those of which some are not. */
+export const listOpenShares = async ({ db }: Snapshot): Promise<ReadonlyMap<string, string>> => {
+  if (!(await hasSharesTable(db))) return new Map()
+  const found = await db.query(`
+    SELECT stream, max(split_part(share, '/', 2)::INTEGER) AS shares, count(*) FILTER (status = 'complete') AS complete
+    FROM _shares LEFT JOIN _loads USING (load, stream) GROUP BY stream HAVING complete < shares`)
+  return new Map(
+    found.map(({ stream, shares, complete }) => [
+      String(stream),
+      `has ${Number(shares) - Number(complete)} of ${shares} shares that are not complete`,
+    ]),
+  )
+}
+
 /** Refuses to read everything into a lake while several processes share its backfill. */
 const refuseOpenShares = async ({ db }: Snapshot): Promise<void> => {
   if (!(await hasSharesTable(db))) return
