@@ -3,6 +3,7 @@ import {
   compactSnapshot,
   type ForgetReceipt,
   forgetPersons,
+  isLakePath,
   readForgotten,
   type ServiceFeedback,
   type ServiceVersions,
@@ -185,6 +186,10 @@ export const compactCommand = defineCommand({
   notes:
     'The new file is compared with the old one, table by table, and takes its place at once; until then it needs its size on the same disk. Exit status: 0, 75 another process uses the file or the disk is full, 78 the file cannot be read or replaced.',
   run: async (io, { options }) => {
+    if (isLakePath(options.db))
+      throw usageError(
+        'feedback compact takes a file. In a lake, ducklake_merge_adjacent_files joins small files: docs/lake.md.',
+      )
     const { before, after } = await compactSnapshot(options.db, toSnapshotOptions(io, options))
     await io.print(options.json ? formatJson({ before, after }) : describeSizes(options.db, before, after))
     return 0

@@ -106,7 +106,7 @@ export const requirePlace = (
   if (db !== undefined && lake !== undefined)
     throw usageError(`${verb} takes --db or --lake, not both. See ${verb} --help.`)
   if (lake !== undefined) {
-    if (!lake.startsWith('ducklake:'))
+    if (!/^ducklake:./.test(lake))
       throw usageError(`--lake must be ducklake:postgres:dbname=… or ducklake:FILE. See ${verb} --help.`)
     return lake
   }

@@ -197,7 +197,7 @@ const writeRepair = async (
   folder: string,
   config: ReadonlyArray<string>,
 ): Promise<void> => {
-  const { path } = snapshot.db
+  const { path, lake } = snapshot.db
   const { name, schema, primaryKey, cursor } = deletedReviewsStream
   const { state, messages } = await planRepair(
     snapshot,
@@ -215,8 +215,10 @@ const writeRepair = async (
     throw new CommandError(configFailure(`${folder} cannot be written to (${(error as NodeJS.ErrnoException).code}).`))
   }
   io.printWarning('To repair it:')
+  // The messages go into a lake too, though --db names it then.
   if (messages !== undefined) io.printWarning(`  feedback snapshot --db ${path} ${files.messages}`)
   if (state === undefined) return
-  io.printWarning(`  feedback state import --db ${path} --state ${files.state}`)
-  io.printWarning(`  feedback sync ${config.map((each) => `--config ${each}`).join(' ')} --db ${path}`)
+  const place = `${lake === undefined ? '--db' : '--lake'} ${path}`
+  io.printWarning(`  feedback state import ${place} --state ${files.state}`)
+  io.printWarning(`  feedback sync ${config.map((each) => `--config ${each}`).join(' ')} ${place}`)
 }
