@@ -172,14 +172,16 @@ const commitWithin = async (
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
+  // Another writer of a lake may have added columns: rows that are written anew would lose what these hold.
+  const isShared = changes.some(({ load }) => isOfShare(db, load))
+  const addsColumns = prepared.some(({ undeclared }) => undeclared.length > 0)
+  const known = isShared || (db.lake && addsColumns) ? await listStreamTables(db) : tables
   for (const [i, { load }] of changes.entries()) {
+    if (known !== tables) load.table = known.find(({ name }) => name === load.stream) ?? load.table
     const columns = prepared[i]?.undeclared ?? []
-    if (columns.length === 0) continue
-    // Another writer of a lake may have added the same columns.
-    const current = db.lake && (await listStreamTables(db)).find(({ name }) => name === load.stream)
-    load.table = await evolveTable(db, current ?? load.table, columns)
+    if (columns.length > 0) load.table = await evolveTable(db, load.table, columns)
   }
-  const currentTables = tables.map(
+  const currentTables = known.map(
     (table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table,
   )
   const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
@@ -216,7 +218,7 @@ const commitWithin = async (
       }),
       ...updateRowCountsSql(
         [...changedTables],
-        tables.filter(({ history }) => history).map(({ name }) => name),
+        known.filter(({ history }) => history).map(({ name }) => name),
       ),
       ...batches.map(({ batch }) => `DROP TABLE ${batch}`),
     ].join(';\n'),

@@ -120,6 +120,33 @@ describe('a commit into a lake that several processes share', () => {
     memory.db.close()
   })
 
+  it('keeps the values of a column that another writer has added since, where it meets a row', async () => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    await writeMessages(memory, [startedMessage(reviewsInfo()), recordsMessage('reviews', reviewJson(1, 5, 'newer'))], {
+      history: true,
+    })
+    let commits = 0
+    const { snapshot } = watchLake(memory, async () => {
+      commits += 1
+      if (commits === 1)
+        await memory.db.run(`
+          ALTER TABLE reviews ADD COLUMN added JSON; ALTER TABLE _history_reviews ADD COLUMN added JSON; UPDATE reviews SET added = '7'`)
+    })
+    const texts = [reviewJson(1, 3, 'older'), reviewJson(2, 3)]
+    await writeMessages(snapshot, [startedMessage(reviewsInfo()), recordsMessage('reviews', ...texts)], { share })
+    expect(await memory.db.query('SELECT id, text, added FROM reviews ORDER BY id')).toEqual([
+      { id: 1, text: 'newer', added: '7' },
+      { id: 2, text: null, added: null },
+    ])
+    const newest = reviewJson(1, 9, 'newest')
+    await writeMessages(snapshot, [startedMessage(reviewsInfo()), recordsMessage('reviews', newest)], { share })
+    expect(
+      await memory.db.query('SELECT text, added FROM _history_reviews WHERE text = $text', { text: 'newer' }),
+    ).toEqual([{ text: 'newer', added: '7' }])
+    memory.db.close()
+  })
+
   it('leaves none of its own tables where it rejects', async () => {
     const memory = await openMemorySnapshot()
     await openLoadStates(memory, share, 'incremental', 0)
