@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { runOrThrow } from '../cdk'
 import {
   describeFile,
   isParquet,
@@ -12,6 +11,7 @@ import {
 } from './export-parquet'
 import {
   addDroppedTables,
+  openOwnLake,
   type RemovedFiles,
   rewriteCatalogue,
   rewriteLake,
@@ -19,7 +19,7 @@ import {
   unequalCopyError,
 } from './rewrite'
 import { type Database, quoteLiteral } from './store/database'
-import { closeSnapshot, openSnapshot, type SnapshotOptions } from './store/file'
+import { closeSnapshot, type SnapshotOptions } from './store/file'
 import {
   cleanStatesSql,
   collectForgotten,
@@ -234,11 +234,10 @@ const forgetInLake = async (
   options: SnapshotOptions,
 ): Promise<Forgotten> => {
   const { files: exportFiles, others } = listExportFiles(request.exports)
-  const snapshot = await runOrThrow(openSnapshot(path, 'change', options))
+  const snapshot = await openOwnLake(path, options)
   const { db } = snapshot
   let forgotten: Forgotten
   try {
-    await db.giveAllMemory()
     const tables = await listStoredTables(db, 'lake')
     const exported = await readParquetRows(db, exportFiles)
     await fillTombstones(db, 'lake', { tables, exported }, request, now)

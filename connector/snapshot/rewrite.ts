@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, openSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { CommandError, type Failure, runOrThrow, systemFailure, transientFailure } from '../cdk'
-import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from './store/database'
+import { CommandError, configFailure, type Failure, runOrThrow, systemFailure, transientFailure } from '../cdk'
+import { type Database, openDatabase, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { chooseMemoryLimit, databaseOpenFailure, databaseWriteFailure } from './store/failures'
 import { closeSnapshot, openSnapshot, replaceFile, type SnapshotOptions, snapshotAttachOptions } from './store/file'
 import { type StoredTable, toPersonRows } from './store/forgotten'
@@ -241,6 +241,29 @@ export const addDroppedTables = async (
 
 /** The catalogue's tables in PostgreSQL. */
 const catalogueTablesSql = `SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, 'ducklake_')`
+
+/** True for the owner of the database and those with its rights, whom PostgreSQL lets vacuum all of its tables. Others it lets off with a warning. */
+const ownerSql = `SELECT pg_has_role(datdba, 'USAGE') AS is_owner FROM pg_database WHERE datname = current_database()`
+
+/** Opens a lake whose catalogue this user may write anew, with all memory, since nothing here can be run again. */
+export const openOwnLake = async (path: string, options: SnapshotOptions): Promise<Snapshot> => {
+  const snapshot = await runOrThrow(openSnapshot(path, 'change', options))
+  const { db } = snapshot
+  try {
+    await db.giveAllMemory()
+    if (!path.startsWith(postgresPrefix)) return snapshot
+    if ((await db.scalar(`SELECT is_owner FROM postgres_query('lake_locks', ${quoteLiteral(ownerSql)})`)) === true)
+      return snapshot
+    throw new CommandError(
+      configFailure(
+        `${db.path}: PostgreSQL lets only the owner of the database write the catalogue's tables anew, which keep deleted rows until then. Nothing was changed; connect as the owner, such as with PGUSER.`,
+      ),
+    )
+  } catch (error) {
+    await closeSnapshot(snapshot)
+    throw error
+  }
+}
 
 /** Takes out of the catalogue's own files what was deleted there. Nothing of ours may be open in it: PostgreSQL keeps what an open transaction could see. */
 export const rewriteCatalogue = async (path: string, options: SnapshotOptions): Promise<void> => {

@@ -581,6 +581,30 @@ describe('a lake in PostgreSQL and S3', () => {
   )
 
   it(
+    'erases nobody as a user whom PostgreSQL does not let write the catalogue anew',
+    async () => {
+      const service = await startService(50)
+      const lake = newLake('owned')
+      expect(await feedback('sync', '--config', writeConfig(service), ...lake)).toMatchObject({ status: 0 })
+      postgres.ask(`CREATE ROLE clerk LOGIN PASSWORD '${env.PGPASSWORD}';
+        \\c owned
+        GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk; GRANT ALL ON SCHEMA public TO clerk;`)
+      const count = () => feedback('query', ...placeOf(lake), '--format', 'csv', 'SELECT count(*) FROM reviews')
+      const { stdout } = await feedback('query', ...placeOf(lake), '--format', 'csv', 'SELECT min(id) FROM reviews')
+      const forget = ['forget', ...placeOf(lake), '--review', stdout.trim().split('\n')[1] ?? '']
+      expect(await runProgram('feedback', forget, { env: { ...env, PGUSER: 'clerk' } })).toMatchObject({
+        status: 78,
+        stderr: expect.stringContaining('only the owner of the database'),
+      })
+      expect((await count()).stdout).toContain('\n50')
+      expect(await feedback(...forget)).toMatchObject({ status: 0 })
+      expect((await count()).stdout).toContain('\n49')
+      await service.stop()
+    },
+    10 * minutes,
+  )
+
+  it(
     'costs a writer of a lake no more than a quarter over one of a file',
     async () => {
       const service = await startService(300_000)
