@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
+import { type StoredTable, toPersonRows } from './store/forgotten'
 import { lakeCatalogue } from './store/lake-access'
 import { fingerprintSql, listStreamTables, readTable, type Table } from './store/tables'
 
@@ -131,6 +132,31 @@ const listTablesAt = async (
     tables.set(String(stream), readTable(String(stream), columns))
   }
   return tables
+}
+
+/** A table of a lake. `last`: the newest version that has it. */
+type VersionedTable = StoredTable & { readonly last: number }
+
+/** The tables of a lake's newest version, and those that only older versions still have. */
+export const addDroppedTables = async (
+  db: Database,
+  tables: ReadonlyArray<StoredTable>,
+): Promise<ReadonlyArray<VersionedTable>> => {
+  const newest = Number(await db.scalar(`SELECT max(snapshot_id) FROM ducklake_snapshots('lake')`))
+  const dropped = await db.query(`
+    SELECT schemas.schema_name AS schema, tables.table_name AS name, max(snapshot_id) AS last
+    FROM ${lakeCatalogue}.ducklake_table AS tables JOIN ${lakeCatalogue}.ducklake_schema AS schemas USING (schema_id)
+    JOIN ${lakeCatalogue}.ducklake_snapshot ON snapshot_id >= tables.begin_snapshot AND snapshot_id < tables.end_snapshot
+    GROUP BY schema, name, tables.table_id`)
+  const found: VersionedTable[] = []
+  for (const row of dropped) {
+    const [schema, name, last] = [String(row.schema), String(row.name), Number(row.last)]
+    const sql = `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
+    const columns = await db.query(`DESCRIBE FROM lake.${sql} AT (VERSION => ${last})`)
+    const described = columns.map((column) => ({ name: String(column.column_name), type: String(column.column_type) }))
+    found.push({ schema, name, sql, last, rows: toPersonRows(name, described) })
+  }
+  return [...tables.map((table) => ({ ...table, last: newest })), ...found]
 }
 
 const compareSides = async (

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { addDroppedTables } from './diff'
 import {
   describeFile,
   isParquet,
@@ -10,7 +11,6 @@ import {
   removeParquetRows,
 } from './export-parquet'
 import {
-  addDroppedTables,
   openOwnLake,
   type RemovedFiles,
   rewriteCatalogue,

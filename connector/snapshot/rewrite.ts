@@ -1,10 +1,10 @@
 import { chmodSync, closeSync, openSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CommandError, configFailure, type Failure, runOrThrow, systemFailure, transientFailure } from '../cdk'
 import { type Database, openDatabase, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { chooseMemoryLimit, databaseOpenFailure, databaseWriteFailure } from './store/failures'
 import { closeSnapshot, openSnapshot, replaceFile, type SnapshotOptions, snapshotAttachOptions } from './store/file'
-import { type StoredTable, toPersonRows } from './store/forgotten'
 import { dataFilePattern, lakeCatalogue, postgresPrefix } from './store/lake-access'
 
 /** The size of a file in bytes, before and after. */
@@ -214,31 +214,6 @@ const narrowColumnBounds = async (db: Database): Promise<void> => {
     )
 }
 
-/** A table of a lake. `last`: the newest version that has it. */
-type VersionedTable = StoredTable & { readonly last: number }
-
-/** The tables of a lake's newest version, and those that only older versions still have. */
-export const addDroppedTables = async (
-  db: Database,
-  tables: ReadonlyArray<StoredTable>,
-): Promise<ReadonlyArray<VersionedTable>> => {
-  const newest = Number(await db.scalar(`SELECT max(snapshot_id) FROM ducklake_snapshots('lake')`))
-  const dropped = await db.query(`
-    SELECT schemas.schema_name AS schema, tables.table_name AS name, max(snapshot_id) AS last
-    FROM ${lakeCatalogue}.ducklake_table AS tables JOIN ${lakeCatalogue}.ducklake_schema AS schemas USING (schema_id)
-    JOIN ${lakeCatalogue}.ducklake_snapshot ON snapshot_id >= tables.begin_snapshot AND snapshot_id < tables.end_snapshot
-    GROUP BY schema, name, tables.table_id`)
-  const found: VersionedTable[] = []
-  for (const row of dropped) {
-    const [schema, name, last] = [String(row.schema), String(row.name), Number(row.last)]
-    const sql = `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
-    const columns = await db.query(`DESCRIBE FROM lake.${sql} AT (VERSION => ${last})`)
-    const described = columns.map((column) => ({ name: String(column.column_name), type: String(column.column_type) }))
-    found.push({ schema, name, sql, last, rows: toPersonRows(name, described) })
-  }
-  return [...tables.map((table) => ({ ...table, last: newest })), ...found]
-}
-
 /** The catalogue's tables in PostgreSQL. */
 const catalogueTablesSql = `SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, 'ducklake_')`
 
@@ -265,6 +240,25 @@ export const openOwnLake = async (path: string, options: SnapshotOptions): Promi
   }
 }
 
+/** For how long to wait for transactions of others, in steps. */
+const [waitSteps, stepMillis] = [60, 500]
+
+/** Waits until no transaction is left that began before this: PostgreSQL keeps deleted rows which one could still see. */
+const waitForTransactions = async (db: Database, name: string): Promise<void> => {
+  const ask = (sql: string) => db.scalar(`SELECT value FROM postgres_query('catalogue', ${quoteLiteral(sql)})`)
+  const now = await ask('SELECT (txid_current() % 4294967296)::text AS value')
+  const older = `SELECT count(*) AS value FROM pg_stat_activity WHERE datname = current_database() AND age(backend_xmin) > age('${now}'::xid)`
+  for (let step = 0; Number(await ask(older)) > 0; step += 1) {
+    if (step === waitSteps)
+      throw new CommandError(
+        transientFailure(
+          `${name}: the rows are deleted, but as long as older transactions are open in its database (pg_stat_activity shows them), PostgreSQL keeps what they could see. End them, and run the same command again.`,
+        ),
+      )
+    await sleep(stepMillis)
+  }
+}
+
 /** Takes out of the catalogue's own files what was deleted there. Nothing of ours may be open in it: PostgreSQL keeps what an open transaction could see. */
 export const rewriteCatalogue = async (path: string, options: SnapshotOptions): Promise<void> => {
   if (!path.startsWith(postgresPrefix)) {
@@ -278,6 +272,7 @@ export const rewriteCatalogue = async (path: string, options: SnapshotOptions): 
     await db.run(
       `USE memory; DETACH lake; ATTACH ${quoteLiteral(path.slice(postgresPrefix.length))} AS catalogue (TYPE postgres)`,
     )
+    await waitForTransactions(db, db.path)
     const tables = await db.query(`SELECT name FROM postgres_query('catalogue', ${quoteLiteral(catalogueTablesSql)})`)
     const names = tables.map(({ name }) => String(name))
     // PostgreSQL's planner keeps samples of the columns; of the old ones, dead rows.

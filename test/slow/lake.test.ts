@@ -581,6 +581,28 @@ describe('a lake in PostgreSQL and S3', () => {
   )
 
   it(
+    'waits with an erasure for transactions that PostgreSQL keeps deleted rows for',
+    async () => {
+      const service = await startService(200)
+      const lake = newLake('watched')
+      expect(await feedback('sync', '--config', writeConfig(service), ...lake)).toMatchObject({ status: 0 })
+      const found = await feedback(
+        ...['query', ...placeOf(lake), '--format', 'csv'],
+        `SELECT "reviewId", response FROM review_contents WHERE length(response) > 60 ORDER BY response DESC LIMIT 1`,
+      )
+      const [, id = '', words = ''] = /^(\d+),"?(.*?)"?$/.exec(found.stdout.split('\n')[1] ?? '') ?? []
+      const running = startProgram('feedback', ['forget', ...placeOf(lake), '--review', id], { env })
+      // As long as the transaction is open, which psql begins at once; it reads no table of the lake.
+      postgres.ask(`\\c watched\nBEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep(20); COMMIT;`)
+      expect(await running.ended).toMatchObject({ status: 0 })
+      expect(words.length).toBeGreaterThan(20)
+      expect(await findWords('watched', words)).toEqual({ files: 0, catalogue: 0 })
+      await service.stop()
+    },
+    10 * minutes,
+  )
+
+  it(
     'erases nobody as a user whom PostgreSQL does not let write the catalogue anew',
     async () => {
       const service = await startService(50)
