@@ -197,14 +197,10 @@ export const settleShares = (
 export const listOpenShares = async ({ db }: Snapshot): Promise<ReadonlyMap<string, string>> => {
   if (!(await hasSharesTable(db))) return new Map()
   const found = await db.query(`
-    SELECT stream, max(split_part(share, '/', 2)::INTEGER) AS shares, count(*) FILTER (status = 'complete') AS complete
-    FROM _shares LEFT JOIN _loads USING (load, stream) GROUP BY stream HAVING complete < shares`)
-  return new Map(
-    found.map(({ stream, shares, complete }) => [
-      String(stream),
-      `has ${Number(shares) - Number(complete)} of ${shares} shares that are not complete`,
-    ]),
-  )
+    SELECT stream, format('has {} of {} shares that are not complete', shares - complete, shares) AS problem FROM (
+      SELECT stream, max(split_part(share, '/', 2)::INTEGER) AS shares, count(*) FILTER (status = 'complete') AS complete
+      FROM _shares LEFT JOIN _loads USING (load, stream) WHERE stream IS NOT NULL GROUP BY stream HAVING complete < shares)`)
+  return new Map(found.map(({ stream, problem }) => [String(stream), String(problem)]))
 }
 
 /** Refuses to read everything into a lake while several processes share its backfill. */
