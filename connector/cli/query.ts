@@ -124,6 +124,18 @@ Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or
   },
 })
 
+/** The functions of DuckDB's extension for PostgreSQL, and those that run a text, which could name them. */
+const foreignFunction = /\b(postgres_\w+|json_execute_serialized_sql|query(?="?(?:\s|--.*|\/\*[\s\S]*?\*\/)*\())/i
+
+/** By the connection to a lake's catalogue they would reach any database and file that PostgreSQL may read. */
+const refuseForeignFunctions = (sql: string): void => {
+  const name = foreignFunction.exec(sql)?.[1]
+  if (name !== undefined)
+    throw new CommandError(
+      configFailure(`The SQL cannot be run. A query reaches the lake alone, and ${name} may reach more.`),
+    )
+}
+
 const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<void> =>
   useSnapshot(
     query.db,
@@ -133,6 +145,7 @@ const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<voi
       const timer = setInterval(() => io.stop.aborted && db.interrupt(), 100) // Between statements it has no effect.
       let sql = text
       let typed = text
+      if (db.path.startsWith('ducklake:postgres:')) refuseForeignFunctions(text)
       try {
         if (isName(text))
           sql = await askQuestion(db, requireQuestion(text), query.filters, query.regions, io.printWarning)

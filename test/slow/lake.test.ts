@@ -456,6 +456,18 @@ describe('a lake in PostgreSQL and S3', () => {
           expect(result.stderr).not.toMatch(/lake-s3cret|p0stgres-pass/)
         }
       }
+      for (const sql of [
+        "FROM postgres_query('lake_locks', 'SELECT 1')",
+        `FROM "Postgres_Scan"('dbname=postgres', 'pg_catalog', 'pg_user')`,
+        "CALL postgres_execute('lake_locks', 'SELECT 1')",
+        "FROM query -- a remark\n ('FROM postgres' || '_query(1, 2)')",
+        `FROM "query"/**/('SELECT 1')`,
+        "FROM json_execute_serialized_sql('{}')",
+      ])
+        expect(await feedback('query', ...placeOf(lake), sql)).toMatchObject({
+          status: 78,
+          stderr: expect.stringContaining('A query reaches the lake alone'),
+        })
       const kept = await feedback('query', ...placeOf(lake), '--format', 'csv', 'SELECT count(*) AS n FROM reviews')
       expect(kept.stdout.split('\n')[1]).toBe('50')
       const other = await feedback(
