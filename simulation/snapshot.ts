@@ -40,7 +40,7 @@ export type SavedState = {
   readonly scan?: {
     readonly begun: string
     readonly signpost?: string
-    readonly windows: ReadonlyArray<object>
+    readonly windows: ReadonlyArray<{ readonly kind?: string }>
     readonly pass: { readonly from: string; readonly offset: number }
     readonly trail: ReadonlyArray<SentRow>
     readonly recent: ReadonlyArray<SentRow>
@@ -216,7 +216,10 @@ export const checkStates = (
     const cutoff = scan?.signpost === undefined ? Number.NEGATIVE_INFINITY : Date.parse(scan.signpost)
     const isOfReviews = ['reviews', 'review_contents', 'deleted_reviews'].includes(stream)
     for (const [id, modified] of isOfReviews ? recent : []) claim(stream, id, modified, 'which its state lists')
-    for (const [id, modified] of isOfReviews ? [...(scan?.recent ?? []), ...(scan?.trail ?? [])] : [])
+    // A sweep sends only the reviews without a mention time of the rows that it reads; a row of another window that changed since comes with the next run.
+    const isSweep = ['sweep', 'exactSweep'].includes(scan?.windows[0]?.kind ?? '')
+    const trail = isSweep ? [] : (scan?.trail ?? [])
+    for (const [id, modified] of isOfReviews ? [...(scan?.recent ?? []), ...trail] : [])
       if (modified <= cutoff) claim(stream, id, modified, 'which its scan has read')
     if (stream === 'deleted_reviews') {
       for (const deletion of service.truth(Number.POSITIVE_INFINITY).deleted) {
