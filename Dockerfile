@@ -22,6 +22,8 @@ RUN npm run build \
 FROM ${BASE_NAME}@${BASE_DIGEST} AS runtime
 ARG BASE_NAME
 ARG BASE_DIGEST
+# With an arena for each thread the C library keeps 10 to 20 MiB more of what DuckDB has freed.
+ENV MALLOC_ARENA_MAX=2
 ENV NODE_ENV=production TZ=UTC PATH=/connector/node_modules/.bin:$PATH
 COPY --from=build /connector/package.json /connector/sbom.json /connector/LICENSE /connector/
 COPY --from=build /connector/node_modules /connector/node_modules

@@ -670,7 +670,8 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
           const program = startProgram(
             'feedback',
             ['sync', '--config', configs[index] ?? '', ...lake, '--wait', '60s'],
-            { env },
+            // As the images have it.
+            { env: { ...env, MALLOC_ARENA_MAX: '2' } },
           )
           running.set(index, program)
           const { signal, status, stderr } = await program.ended
