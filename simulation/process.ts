@@ -35,9 +35,12 @@ export type SimulatedProcess = {
   readonly killInWrite: () => void
   /** The reader of stdout goes away. */
   readonly closeOutput: () => void
-  /** From now on the reader pauses so long after each piece, milliseconds. */
+  /** From now on the reader pauses so long after each of some hundred pieces, milliseconds. */
   readonly slowReader: (pause: number) => void
 }
+
+/** More pauses of 5 s would take a run days, with an event each 16 ms in which it looks for room in the pipe. */
+const mostSlowPieces = 500
 
 export type ProcessOptions = {
   readonly name: string
@@ -101,6 +104,7 @@ export const installProcesses = (
     const pipe: Pipe = { owner, held: [], heldBytes: 0, size: chance.pick([4_096, 65_536]), isReaderGone: false }
     let end: ProcessEnd | undefined
     let pause = 0
+    let slowPieces = 0
     let isReading = false
     let isKilledInWrite = false
     const errors: string[] = []
@@ -108,6 +112,8 @@ export const installProcesses = (
     const read = (): void => {
       if (isReading || pipe.isReaderGone || pipe.heldBytes === 0) return
       isReading = true
+      if (slowPieces === 0) pause = 0
+      slowPieces -= 1
       realm.schedule(pause + chance.next(), reader, 'read', () => {
         isReading = false
         if (pipe.isReaderGone) return
@@ -174,6 +180,7 @@ export const installProcesses = (
       },
       slowReader: (millis) => {
         pause = millis
+        slowPieces = mostSlowPieces
       },
     }
   }

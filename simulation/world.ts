@@ -47,7 +47,7 @@ export type Outcome = {
 
 /** A run that takes longer, or more steps, does not end; milliseconds. */
 const longestRun = 48 * 3_600_000
-const mostSteps = 4_000_000
+const mostSteps = 1_000_000
 
 /** The longest time that a program takes to end after SIGTERM or SIGINT, milliseconds. */
 const longestStop = 9_000
