@@ -16,6 +16,7 @@ import {
   type FilterValues,
   isDiskFull,
   lockDatabase,
+  postgresPrefix,
   questions,
   type Region,
   readRegions,
@@ -145,8 +146,8 @@ const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<voi
       const timer = setInterval(() => io.stop.aborted && db.interrupt(), 100) // Between statements it has no effect.
       let sql = text
       let typed = text
-      if (db.path.startsWith('ducklake:postgres:')) refuseForeignFunctions(text)
       try {
+        if (db.path.startsWith(postgresPrefix)) refuseForeignFunctions(text)
         if (isName(text))
           sql = await askQuestion(db, requireQuestion(text), query.filters, query.regions, io.printWarning)
         else await createNamedViews(db, text, query.regions, io.printWarning)

@@ -111,7 +111,7 @@ export {
 } from './store/failures'
 export { closeSnapshot, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
 export { readForgotten } from './store/forgotten'
-export { isLakePath, type LakeShare } from './store/lake-access'
+export { isLakePath, type LakeShare, postgresPrefix } from './store/lake-access'
 export {
   claimSnapshot,
   importState,
