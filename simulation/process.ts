@@ -112,9 +112,9 @@ export const installProcesses = (
     const read = (): void => {
       if (isReading || pipe.isReaderGone || pipe.heldBytes === 0) return
       isReading = true
-      if (slowPieces === 0) pause = 0
+      const isSlow = slowPieces > 0
       slowPieces -= 1
-      realm.schedule(pause + chance.next(), reader, 'read', () => {
+      realm.schedule((isSlow ? pause : 0) + chance.next(), reader, 'read', () => {
         isReading = false
         if (pipe.isReaderGone) return
         const all = Buffer.concat(pipe.held)

@@ -597,7 +597,7 @@ describe('a lake in PostgreSQL and S3', () => {
     async () => {
       const service = await startService(200)
       const lake = newLake('watched')
-      expect(await feedback('sync', '--config', writeConfig(service), ...lake)).toMatchObject({ status: 0 })
+      await feedbackWell('sync', '--config', writeConfig(service), ...lake)
       const found = await feedback(
         ...['query', ...placeOf(lake), '--format', 'csv'],
         `SELECT "reviewId", response FROM review_contents WHERE length(response) > 60 ORDER BY response DESC LIMIT 1`,
@@ -619,7 +619,7 @@ describe('a lake in PostgreSQL and S3', () => {
     async () => {
       const service = await startService(50)
       const lake = newLake('owned')
-      expect(await feedback('sync', '--config', writeConfig(service), ...lake)).toMatchObject({ status: 0 })
+      await feedbackWell('sync', '--config', writeConfig(service), ...lake)
       postgres.ask(`CREATE ROLE clerk LOGIN PASSWORD '${env.PGPASSWORD}';
         \\c owned
         GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk; GRANT ALL ON SCHEMA public TO clerk;`)
@@ -631,7 +631,7 @@ describe('a lake in PostgreSQL and S3', () => {
         stderr: expect.stringContaining('only the owner of the database'),
       })
       expect((await count()).stdout).toContain('\n50')
-      expect(await feedback(...forget)).toMatchObject({ status: 0 })
+      await feedbackWell(...forget)
       expect((await count()).stdout).toContain('\n49')
       await service.stop()
     },
