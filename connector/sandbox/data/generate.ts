@@ -197,8 +197,9 @@ const yearMs = 365.25 * 86_400_000
 export const seedDatabase = async (database: Database, data: SeedOptions): Promise<void> => {
   await database.run(tableDefinitions)
   await seedDimensions(database, data)
+  // The rows of a page lie together, since the exports are read in the order of this time.
   await database.run(
-    `INSERT INTO review ${selectReviews(data.seed, 0, data.reviews, createReviewTimes(data), createIdPools(data))}`,
+    `INSERT INTO review ${selectReviews(data.seed, 0, data.reviews, createReviewTimes(data), createIdPools(data))} ORDER BY modified, id`,
   )
   await database.run(`INSERT INTO deleted ${selectDeletions(data)}`)
   await database.run(`INSERT INTO setting VALUES ('seed', ${data.seed}), ('next', ${data.reviews})`)

@@ -25,9 +25,10 @@ export const orderClause = (order: ExportOrder, nonce: number): string =>
     ties: `modified, hash(id + ${nonce * 7919})`,
   })[order]
 
-/** A range of the rows that `where` selects, in an order. */
+/** A range of the rows that are modified after a time (milliseconds) and that `where` selects, in an order. */
 export type SelectionSlice = {
   readonly table: 'review' | 'deleted'
+  readonly after: number
   readonly where: string
   readonly order: ExportOrder
   readonly offset: number
@@ -36,11 +37,11 @@ export type SelectionSlice = {
   readonly nonce: number
 }
 
+/** `modified`: milliseconds since 1970. */
+type SliceRow = { readonly id: string; readonly modified: number }
+
 export type SelectionCache = {
-  /** The ids of a slice, each with its modification time in milliseconds. */
-  readonly readSlice: (
-    slice: SelectionSlice,
-  ) => Promise<ReadonlyArray<{ readonly id: string; readonly modified: number }>>
+  readonly readSlice: (slice: SelectionSlice) => Promise<ReadonlyArray<SliceRow>>
   /** Must be called when the data changes. */
   readonly clear: () => void
 }
@@ -49,33 +50,42 @@ export type SelectionCache = {
 const tieBoundary = (table: string, aggregate: 'min' | 'max', position: string): string =>
   `(SELECT ${aggregate}(rowid) FROM ${table} WHERE modified = (SELECT modified FROM ${table} WHERE rowid = ${position}))`
 
-/** SQL for a slice in a random order among equal times; only rows with a time in the slice are shuffled. */
-const shuffleSlice = (table: string, { offset, limit, nonce }: SelectionSlice): string => {
-  const first = tieBoundary(table, 'min', String(offset))
-  const last = tieBoundary(table, 'max', `(SELECT least(max(rowid), ${offset + limit - 1}) FROM ${table})`)
+/** SQL for the rows of a sorted table from position `first` to `last`, in a random order among equal times; only rows with a time in the slice are shuffled. */
+const shuffleRows = (table: string, first: number, last: number, nonce: number): string => {
+  const firstTie = tieBoundary(table, 'min', String(first))
+  const lastTie = tieBoundary(table, 'max', `(SELECT least(max(rowid), ${last}) FROM ${table})`)
   return `SELECT id, modified FROM (
-      SELECT id, modified, ${first} + row_number() OVER (ORDER BY ${orderClause('ties', nonce)}) - 1 AS position
-      FROM ${table} WHERE rowid BETWEEN ${first} AND ${last}
-    ) WHERE position BETWEEN ${offset} AND ${offset + limit - 1} ORDER BY position`
+      SELECT id, modified, ${firstTie} + row_number() OVER (ORDER BY ${orderClause('ties', nonce)}) - 1 AS position
+      FROM ${table} WHERE rowid BETWEEN ${firstTie} AND ${lastTie}
+    ) WHERE position BETWEEN ${first} AND ${last} ORDER BY position`
 }
 
-/** Sorts a selection once and reads its slices from the sorted table until the data changes, so that every page takes equally long. */
+/**
+ * Sorts a selection once and reads its slices from the sorted table until the data changes, so that every page takes equally long. In an order of
+ * times, the rows after any time lie together: readers of several ranges of time, such as the parts of a backfill, share one table.
+ */
 export const createSelectionCache = (database: Database): SelectionCache => {
   const sortedQueries = new Map<string, string>()
   return {
-    readSlice: async (slice) => {
-      const { table, where, order, offset, limit } = slice
+    readSlice: async ({ table, after, where, order, offset, limit, nonce }) => {
       const sortedTable = `sorted_${table}`
-      const query = `SELECT id, modified FROM ${table} WHERE ${where} ORDER BY ${orderClause(order === 'ties' ? 'modified_asc' : order, 0)}`
+      const isAfter = `modified > epoch_ms(${after})`
+      const sortedOrder = order === 'ties' ? 'modified_asc' : order
+      const query = `SELECT id, modified FROM ${table} WHERE ${order === 'id' ? `${where} AND ${isAfter}` : where} ORDER BY ${orderClause(sortedOrder, 0)}`
       if (sortedQueries.get(sortedTable) !== query) {
         await database.run(`CREATE OR REPLACE TEMP TABLE ${sortedTable} AS ${query}`)
         sortedQueries.set(sortedTable, query)
       }
+      const skipped =
+        sortedOrder === 'modified_asc'
+          ? Number(await database.scalar(`SELECT count(*) FROM ${sortedTable} WHERE NOT ${isAfter}`))
+          : 0
+      const [first, last] = [skipped + offset, skipped + offset + limit - 1]
       const rows = await database.query(
         `SELECT id::VARCHAR AS id, epoch_ms(modified) AS modified FROM (${
           order === 'ties'
-            ? shuffleSlice(sortedTable, slice)
-            : `SELECT id, modified FROM ${sortedTable} WHERE rowid BETWEEN ${offset} AND ${offset + limit - 1} ORDER BY rowid`
+            ? shuffleRows(sortedTable, first, last, nonce)
+            : `SELECT id, modified FROM ${sortedTable} WHERE rowid BETWEEN ${first} AND ${last} AND ${isAfter} ORDER BY rowid`
         })`,
       )
       return rows.map(({ id, modified }) => ({ id: String(id), modified: Number(modified) }))
@@ -117,10 +127,10 @@ const pageRange = (request: ExportRequest): { readonly offset: number; readonly 
   limit: request.limit ?? 1000,
 })
 
-/** SQL for the filter of operation 6: times are exclusive. All values are checked numbers, so none needs quoting. */
+/** SQL for the filters of operation 6 beside the time of modification: times are exclusive. All values are checked numbers, so none needs quoting. */
 const exportCondition = (request: ExportRequest): string =>
   [
-    `modified > ${timestampLiteral(request.modifiedTimeFrom)}`,
+    'true',
     ...(request.sources === undefined || request.sources.length === 0
       ? []
       : [`source_id IN (${request.sources.join(', ')})`]),
@@ -139,14 +149,10 @@ export const serveReviewExport = async (
   const problem = findRequestProblem(request)
   if (problem !== undefined) return E.left(badRequestError(problem))
   const { offset, limit } = pageRange(request)
-  const where = exportCondition(request)
-  const rows = await selections.readSlice({ table: 'review', where, order, offset, limit, nonce })
+  const [after, where] = [Date.parse(request.modifiedTimeFrom), exportCondition(request)]
+  const rows = await selections.readSlice({ table: 'review', after, where, order, offset, limit, nonce })
   const additionalFields = request.additionalFields ?? []
-  const texts = await readReviewTexts(
-    database,
-    rows.map(({ id }) => id),
-    additionalFields,
-  )
+  const texts = await readReviewTexts(database, rows, additionalFields)
   return E.right(
     exportAnswer(texts, {
       clientId,
@@ -176,8 +182,8 @@ export const serveDeletedExport = async (
   const problem = findRequestProblem(request)
   if (problem !== undefined) return E.left(badRequestError(problem))
   const { offset, limit } = pageRange(request)
-  const where = exportCondition(request)
-  const rows = await selections.readSlice({ table: 'deleted', where, order, offset, limit, nonce })
+  const [after, where] = [Date.parse(modifiedTimeFrom), exportCondition(request)]
+  const rows = await selections.readSlice({ table: 'deleted', after, where, order, offset, limit, nonce })
   return E.right(
     exportAnswer(
       rows.map(({ id, modified }) => `{"id":${id},"modifiedTime":"${toInstant(modified)}"}`),
@@ -186,15 +192,20 @@ export const serveDeletedExport = async (
   )
 }
 
-/** The JSON texts of reviews, in the order of the ids. */
+/** The JSON texts of the reviews of a slice, in its order. */
 const readReviewTexts = async (
   database: Database,
-  ids: ReadonlyArray<string>,
+  slice: ReadonlyArray<SliceRow>,
   additionalFields: ReadonlyArray<string>,
 ): Promise<ReadonlyArray<string>> => {
-  if (ids.length === 0) return []
-  // DuckDB uses the index only if the list has constants.
-  const rows = await readReviewRows(database, `WHERE r.id IN (${ids.join(', ')})`)
+  if (slice.length === 0) return []
+  const ids = slice.map(({ id }) => id)
+  const times = slice.map(({ modified }) => modified)
+  // DuckDB uses the index only if the list has constants. It reads the rows between two times without it, as they lie together.
+  const rows = await readReviewRows(
+    database,
+    `WHERE r.id IN (${ids.join(', ')}) AND r.modified BETWEEN epoch_ms(${Math.min(...times)}) AND epoch_ms(${Math.max(...times)})`,
+  )
   const texts = new Map(rows.map((row) => [row.id, reviewText(row, additionalFields)]))
   return ids.flatMap((id) => texts.get(id) ?? [])
 }

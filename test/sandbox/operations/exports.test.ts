@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseFaultList } from '../../../connector/sandbox/faults/plan'
+import { exportOrders } from '../../../connector/sandbox/operations/exports'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { epochTime, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from '../../support/sandbox'
 
@@ -212,6 +213,24 @@ describe('the order of an export', () => {
     expect(times).toEqual([...times].sort().reverse())
     const ids = await firstIds(await startSmallSandbox({ reviews: 1000, order: 'id' }))
     expect(ids).toEqual([...ids].sort((a, b) => a - b))
+  })
+
+  it.each([...exportOrders])('is the same for readers of several ranges of time who take turns: %s', async (order) => {
+    const sandbox = await startSmallSandbox({ reviews: 1000, order })
+    const truth = (await sandbox.truth()).reviews.map(({ id, modifiedTime }) => ({ id: Number(id), modifiedTime }))
+    const times = truth.map(({ modifiedTime }) => modifiedTime).sort()
+    const isDescending = order === 'modified_desc'
+    const key = ({ id, modifiedTime }: (typeof truth)[number]) =>
+      (order === 'id' ? '' : modifiedTime) + `${id}`.padStart(9)
+    const sorted = [...truth].sort((a, b) => (key(a) < key(b) === isDescending ? 1 : -1))
+    const froms = ['2000-01-01T00:00:00.000Z', times[300], times[900], times[999]].map(String)
+    for (const offset of [0, 40, 80, 990])
+      for (const modifiedTimeFrom of froms) {
+        const { reviews } = await requestPage(sandbox, exportReviews, { modifiedTimeFrom, offset, limit: 40 })
+        const expected = sorted.filter((row) => row.modifiedTime > modifiedTimeFrom).slice(offset, offset + 40)
+        const seen = reviews.map(({ id, modifiedTime }) => (order === 'ties' ? { modifiedTime } : { id, modifiedTime }))
+        expect(seen).toEqual(order === 'ties' ? expected.map(({ modifiedTime }) => ({ modifiedTime })) : expected)
+      }
   })
 
   it('changes among equal times with every request if it is ties', async () => {
