@@ -74,7 +74,16 @@ export {
   textField,
   timeField,
 } from './config-fields'
-export { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from './failure'
+export {
+  configFailure,
+  createRedactor,
+  type Failure,
+  findSecrets,
+  redactFailure,
+  systemFailure,
+  transientFailure,
+  unexpectedFailure,
+} from './failure'
 export {
   batchFeed,
   chainEffect,
@@ -135,7 +144,6 @@ export {
 } from './program'
 export { decodeInput, decodeMixedInput, type LogEntry, type Protocol, type ProtocolOutput } from './protocol'
 export { type CheckpointInterval, type ReadRun, readStreams } from './read'
-export { createRedactor, findSecrets, redactFailure } from './redact'
 export { protocols, runSource, type SourceDeclaration } from './run-source'
 export { annotate, annotationsOf, defined, type JsonSchema, mapDefined, toJsonSchema } from './schema'
 export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog } from './singer/catalog'

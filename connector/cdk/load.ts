@@ -6,10 +6,9 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { type CommandIo, findNearestName, getOrThrow, runOrThrow } from './command'
 import { describeUnknownKey, findUnknownKeys } from './config-fields'
-import { configFailure, type Failure } from './failure'
+import { configFailure, type Failure, findSecrets } from './failure'
 import { decodeValue, parseJson } from './json/decode'
 import { maxJsonDepth } from './json/scanner'
-import { findSecrets } from './redact'
 import { declaredProperties, type JsonSchema, toJsonSchema } from './schema'
 
 type EnvironmentVariables = Readonly<Record<string, string | undefined>>

@@ -1,9 +1,8 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { connectionStatusLine, errorTraceLine, failureTypes } from './airbyte/encode'
 import { type Command, CommandError, type CommandIo, createProgressPrinter, formatHelp, suggestName } from './command'
-import { type Failure, transientFailure, unexpectedFailure } from './failure'
+import { createRedactor, type Failure, redactFailure, transientFailure, unexpectedFailure } from './failure'
 import { createLineEditor, createStdoutWriter, createTerminalWriter, type StdoutWriter } from './lines'
-import { createRedactor, redactFailure } from './redact'
 import { reportSingerFailure } from './singer/command-line'
 
 /** Enough for the young objects of one or two pages, in bytes. */

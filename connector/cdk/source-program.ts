@@ -3,11 +3,10 @@ import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import type { Catalog, SourceState } from './catalog'
 import type { CommandIo } from './command'
-import { configFailure, type Failure } from './failure'
+import { configFailure, type Failure, redactFailure } from './failure'
 import type { ConfigFormat } from './load'
 import { limitHeap } from './program'
 import { type ReadRun, readStreams } from './read'
-import { redactMessage } from './redact'
 import type { Message, Stream } from './stream'
 
 /** A request that was answered, for the log: its operation, HTTP status and duration in milliseconds. */
@@ -189,4 +188,10 @@ export const consumeMessages = async <Env>(
     await consumeMessage(message)
   }
   return io.stop.aborted ? 'stopped' : failed ? 'failed' : 'complete'
+}
+
+/** The message with its texts redacted; records and states are data and stay as they are. */
+export const redactMessage = (redact: (text: string) => string, message: Message): Message => {
+  if (message._tag === 'Failed') return { ...message, failure: redactFailure(redact, message.failure) }
+  return message._tag === 'Log' ? { ...message, message: redact(message.message) } : message
 }

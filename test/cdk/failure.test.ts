@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { createRedactor, findSecrets } from '../../connector/cdk/redact'
+import { createRedactor, findSecrets } from '../../connector/cdk/failure'
 
 const secret = 'pä$$ w/ord+"1"'
 const clean = createRedactor([secret, ''])
