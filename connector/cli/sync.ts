@@ -1,7 +1,7 @@
 import { defineCommand, failureStatus, getOrThrow, loadConfig, runOrThrow, usageError } from '../cdk'
 import { sourceFormat } from '../config'
 import { createSource, probeAccess, syncSnapshot } from '../runtime'
-import { listOpenShares, type Snapshot } from '../snapshot'
+import { listOpenShares, quoteIdentifier, type Snapshot } from '../snapshot'
 import { selectStreams } from '../streams'
 import {
   configOption,
@@ -145,11 +145,14 @@ const readStatus = async (
   { maxAge, selected, now }: StatusRequest,
 ): Promise<ReadonlyArray<StreamStatus>> => {
   const rows = await db.query(`
-    SELECT stream, coalesce(any_value(streams.rows), 0) AS rows, arg_max(loads.status, load) AS status,
+    SELECT stream, any_value(streams.rows) AS rows, arg_max(loads.status, load) AS status,
       epoch_ms(max(ended) FILTER (loads.status = 'complete')) AS ended
     FROM _streams AS streams LEFT JOIN _loads AS loads USING (stream) GROUP BY stream ORDER BY stream`)
   const openShares = await listOpenShares({ db })
-  const known = rows.map(({ stream, rows: count, status, ended }): StreamStatus => {
+  // While the shares of a backfill run, nobody has counted.
+  const countRows = (stream: string) => db.scalar(`SELECT count(*) FROM ${quoteIdentifier(stream)}`)
+  const counts = await Promise.all(rows.map(({ stream, rows: count }) => count ?? countRows(String(stream))))
+  const known = rows.map(({ stream, status, ended }, i): StreamStatus => {
     const age = ended === null || ended === undefined ? null : Math.max(0, Math.round((now - Number(ended)) / 1000))
     const lastStatus = String(status ?? 'never loaded')
     const shares = openShares.get(String(stream))
@@ -162,7 +165,7 @@ const readStatus = async (
       last_complete: age === null ? null : new Date(Number(ended)).toISOString(),
       age_seconds: age,
       last_status: lastStatus,
-      rows: Number(count),
+      rows: Number(counts[i]),
       ...(problem === undefined ? {} : { problem }),
     }
   })

@@ -99,7 +99,7 @@ export { explainAlert, nameOwner, namePlace, type WorkItem } from './report/open
 export { explainMonth, listGroupSections, renderReport } from './report/page'
 export { type Report, readReport } from './report/report'
 export { compactSnapshot } from './rewrite'
-export type { DuckDBValue, QueryResult, Snapshot } from './store/database'
+export { type DuckDBValue, type QueryResult, quoteIdentifier, type Snapshot } from './store/database'
 export {
   damagedFileFailure,
   databaseWriteFailure,

@@ -180,7 +180,15 @@ it('is not up to date as long as a share is not complete', async () => {
   const status = () => runProgram('feedback', ['status', '--lake', lake], { env: {} })
   await read(1)
   expect(await status()).toMatchObject({ status: 1, stdout: expect.stringContaining('reviews has 1 of 2 shares') })
+  // So it is while a share runs: nobody has counted the rows.
+  await change(lake, 'UPDATE _streams SET rows = NULL')
+  const { stdout } = await runProgram('feedback', ['status', '--lake', lake, '--json'], { env: {} })
+  expect(JSON.parse(stdout)).toMatchObject({ streams: [{ rows: 50 }] })
+  const verified = await runProgram('feedback', ['verify', '--lake', lake], { env: {} })
+  expect(verified.stdout).toMatch(/row counts/)
+  expect(verified.stdout).not.toContain('after the last load')
   await read(0)
+  expect(await ask(lake, 'SELECT rows FROM _streams')).toBe(50)
   expect(await status()).toMatchObject({ status: 0 })
   // A run that is under way does not keep readers out.
   await change(

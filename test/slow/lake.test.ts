@@ -8,12 +8,28 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { runOrThrow } from '../../connector/cdk'
-import { openDatabase, quoteIdentifier, quoteLiteral } from '../../connector/snapshot/store/database'
-import { openSnapshot } from '../../connector/snapshot/store/file'
+import type { Message } from '../../connector/cdk/stream'
+import { openLoadStates } from '../../connector/snapshot/load/earlier-runs'
+import { createSnapshotWriter, type SnapshotWriter } from '../../connector/snapshot/load/writer'
+import { openDatabase, quoteIdentifier, quoteLiteral, type Snapshot } from '../../connector/snapshot/store/database'
+import { closeSnapshot, openSnapshot } from '../../connector/snapshot/store/file'
+import type { LakeShare } from '../../connector/snapshot/store/lake-access'
 import { newTempPath, writeTempFile } from '../support/files'
 import { programPath, type RunningProgram, runProgram, startProgram } from '../support/program'
 import { random } from '../support/random'
 import { freePort } from '../support/redis'
+import {
+  checkpointMessage,
+  contentJson,
+  deletedReviewsInfo,
+  emittedAt,
+  openMemorySnapshot,
+  recordsMessage,
+  reviewContentsInfo,
+  reviewJson,
+  reviewsInfo,
+  startedMessage,
+} from '../support/snapshot-messages'
 import { compareWithTruth } from '../support/truth'
 import { type Postgres, startPostgres } from './dbt/postgres'
 
@@ -196,6 +212,15 @@ const waitForVersions = async (name: string, count: number): Promise<void> => {
   const ask = (sql: string) => Number(postgres.ask(`\\c ${name}\n${sql}`))
   while (ask(`SELECT count(*) FROM pg_tables WHERE tablename = 'ducklake_snapshot'`) === 0) await sleep(50)
   while (ask('SELECT count(*) FROM ducklake_snapshot') < count) await sleep(50)
+}
+
+/** How many reviews the writers of a lake have committed. */
+const countCommitted = (name: string): number => {
+  const ask = (sql: string) => Number(postgres.ask(`\\c ${name}\n${sql}`))
+  if (ask(`SELECT count(*) FROM pg_tables WHERE tablename = 'ducklake_data_file'`) === 0) return 0
+  return ask(
+    `SELECT sum(record_count) FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id) WHERE table_name = 'reviews' AND file.end_snapshot IS NULL`,
+  )
 }
 
 /** The version that a reader sees, and how many tables it has. */
@@ -654,6 +679,84 @@ describe('a lake in PostgreSQL and S3', () => {
   )
 })
 
+describe('shares that write the same reviews', () => {
+  const steps = 40
+  const indexes = [0, 1, 2]
+
+  /** Rows of a snapshot, but for what tells when and by whom they were written. */
+  const readRows = async ({ db }: Snapshot) =>
+    Object.fromEntries(
+      await Promise.all(
+        ['reviews', 'review_contents', 'deleted_reviews'].map(async (table) => [
+          table,
+          await db.query(
+            `SELECT * EXCLUDE (_airbyte_extracted_at, _airbyte_meta, _airbyte_generation_id) FROM ${table} ORDER BY ALL`,
+          ),
+        ]),
+      ),
+    )
+
+  it.each([1, 2].map((n) => seed + n))('have what one writer has of them all: seed %i', async (own) => {
+    const draw = random(own)
+    const pick = (count: number) => Math.floor(draw() * count)
+    const name = `same_${own}`
+    postgres.ask(`CREATE DATABASE ${name}`)
+    const dataPath = newTempPath('files')
+    const open = (share: LakeShare) =>
+      runOrThrow(
+        openSnapshot(`ducklake:postgres:dbname=${name}`, 'write', {
+          lake: { env: process.env, dataPath, share },
+        }),
+      )
+    const infos = [reviewsInfo(), reviewContentsInfo(), deletedReviewsInfo()]
+    let clock = emittedAt
+    // Each checkpoint is due for a commit.
+    const options = { now: () => (clock += 20_000) }
+    const expected = await openMemorySnapshot()
+    const single = await createSnapshotWriter(expected, options)
+    const snapshots: Snapshot[] = []
+    for (const index of indexes) snapshots.push(await open({ index, count: indexes.length }))
+    const writers: SnapshotWriter[] = []
+    for (const [index, snapshot] of snapshots.entries()) {
+      const share = { index, count: indexes.length }
+      await openLoadStates(snapshot, share, 'incremental', emittedAt)
+      writers.push(await createSnapshotWriter(snapshot, { ...options, share }))
+    }
+    const writeAll = async (writer: SnapshotWriter, messages: ReadonlyArray<Message>) => {
+      for (const message of messages) await writer.write(message)
+    }
+    for (const writer of [single, ...writers]) await writeAll(writer, infos.map(startedMessage))
+    for (let step = 0; step < steps; step += 1) {
+      const [minute, ids] = [1 + pick(9), Array.from({ length: 1 + pick(4) }, () => 1 + pick(25))]
+      const texts = ids.map((id) => {
+        const review = JSON.parse(reviewJson(id, minute, `version ${minute} of ${id}`))
+        return JSON.stringify(step > steps / 2 ? { ...review, later: minute } : review)
+      })
+      const messages = [
+        recordsMessage('reviews', ...texts),
+        ...(pick(2) > 0
+          ? [recordsMessage('review_contents', ...ids.map((id) => contentJson(id, minute, id * 100 + (minute % 3))))]
+          : []),
+        ...(pick(4) > 0 ? [] : [recordsMessage('deleted_reviews', reviewJson(1 + pick(25), pick(10)))]),
+        ...infos.map((info) => checkpointMessage(info.name, { step })),
+      ]
+      await writeAll(single, messages)
+      await writeAll(writers[pick(writers.length)] as SnapshotWriter, messages)
+      if (pick(10) === 0) await snapshots[0]?.db.run(`CALL ducklake_expire_snapshots('lake', older_than => now())`)
+    }
+    for (const writer of [single, ...writers]) await writer.finish()
+    const expectedRows = await readRows(expected)
+    for (const snapshot of snapshots) await closeSnapshot(snapshot)
+    await closeSnapshot(expected)
+    const lake = await runOrThrow(
+      openSnapshot(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env } }),
+    )
+    const rows = await readRows(lake)
+    await closeSnapshot(lake)
+    expect(rows).toEqual(expectedRows)
+  })
+})
+
 describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} reviews, ${killCount} times killed (seed ${seed})`, () => {
   it(
     'ends with what the service has, without doubles',
@@ -688,10 +791,11 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
         }
       })()
       const killing = (async () => {
-        // Spread over most of a run on two cores that have nothing else to do.
-        const pause = Math.max(300, (reviewCount / killCount) * 0.4)
+        // Spread over the reviews, however fast they are written.
         while (kills < killCount && !isEnding) {
-          await sleep(pause * (0.5 + draw()))
+          const wanted = ((kills + draw()) / (killCount + 1)) * reviewCount
+          while (countCommitted('shared') < wanted && !isEnding) await sleep(200)
+          await sleep(1000 * draw())
           const all = [...running.values()]
           const victim = all[Math.floor(draw() * all.length)]
           if (victim === undefined) continue

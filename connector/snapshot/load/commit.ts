@@ -17,17 +17,14 @@ import {
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
 import { evolveTable, findUndeclaredColumns } from './evolve'
 import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'
+import { type KnownRows, learnTables, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import {
   applyDeletions,
+  applyKnownDeletions,
   insertRowsSql,
   keepNewestSql,
-  knownDeletionsSql,
-  metKeysSql,
-  newestVersionsSql,
-  type ReviewBatch,
-  removeOldVersionsSql,
+  removeOldChildren,
   removeTombstonesSql,
-  reviewPartsSql,
   tombstoneDeletionsSql,
 } from './merge'
 import { type Change, mapToColumns } from './stream-load'
@@ -133,7 +130,7 @@ const commitChanges = async (
   const oldTables = changes.map(({ load }) => load.table)
   const undo = () => changes.map(({ load }, i) => Object.assign(load, { table: oldTables[i] ?? load.table }))
   try {
-    const prepared = await prepareChanges(db, changes)
+    const prepared = await prepareChanges(db, changes, tables)
     await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo)
   } finally {
     const staged = changes.flatMap(({ load }, i) => (isOfShare(db, load) ? [stagedName(i)] : []))
@@ -146,8 +143,28 @@ const stagedName = (i: number): string => `temp._rows_${i}`
 /** Whether several processes write side by side: only into a lake, each its share. */
 const isOfShare = (db: Database, { share }: Change['load']): boolean => db.lake !== undefined && share !== undefined
 
-/** Rows of a share are typed here: the other writers wait for as long as a transaction lasts, and typing takes most of a commit. */
-const prepareChanges = async (db: Database, changes: ReadonlyArray<Change>): Promise<ReadonlyArray<Prepared>> => {
+/** What the lake has of the tables that these changes have records for. */
+const learnChanged = async (
+  db: Database,
+  changes: ReadonlyArray<Change>,
+  tables: ReadonlyArray<Table>,
+): Promise<ReadonlyMap<string, KnownRows>> => {
+  const keyed = changes
+    .filter(({ spool }) => spool.count() > 0)
+    .map(({ load: { table }, target }) => ({ table, key: mapToColumns(table, target).key }))
+  return keyed.length === 0 ? new Map() : learnTables(db, keyed, tables)
+}
+
+/**
+ * The other writers of a lake wait for as long as a transaction lasts. So a share types its rows here, which takes most of a commit, and learns what
+ * the lake has, which takes a process that has just begun the longer the larger the lake is.
+ */
+const prepareChanges = async (
+  db: Database,
+  changes: ReadonlyArray<Change>,
+  tables: ReadonlyArray<Table>,
+): Promise<ReadonlyArray<Prepared>> => {
+  if (changes.some(({ load }) => isOfShare(db, load))) await learnChanged(db, changes, tables)
   const undeclared = await findUndeclaredColumns(
     db,
     changes.map(({ load: { table }, spool }) => ({ table, spool })),
@@ -175,27 +192,28 @@ const commitWithin = async (
   // Another writer of a lake may have added columns: rows that are written anew would lose what these hold.
   const isShared = changes.some(({ load }) => isOfShare(db, load))
   const addsColumns = prepared.some(({ undeclared }) => undeclared.length > 0)
-  const known = isShared || (db.lake && addsColumns) ? await listStreamTables(db) : tables
+  const listed = isShared || (db.lake && addsColumns) ? await listStreamTables(db) : tables
   for (const [i, { load }] of changes.entries()) {
-    if (known !== tables) load.table = known.find(({ name }) => name === load.stream) ?? load.table
+    if (listed !== tables) load.table = listed.find(({ name }) => name === load.stream) ?? load.table
     const columns = prepared[i]?.undeclared ?? []
     if (columns.length > 0) load.table = await evolveTable(db, load.table, columns)
   }
-  const currentTables = known.map(
+  const currentTables = listed.map(
     (table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table,
   )
   const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
   const batches = changes
     .map((change, i): Batch => ({ ...prepared[i], change, table: change.load.table, batch: `temp._batch_${i}` }))
     .filter(({ change: { spool } }) => spool.count() > 0)
-  for (const batch of batches) await insertBatch(db, batch)
+  const known = isShared ? await learnChanged(db, changes, currentTables) : new Map<string, KnownRows>()
+  for (const batch of batches) await insertBatch(db, batch, known.get(batch.table.name))
   for (const batch of batches) await applyTombstones(db, batch, references)
   const reviewBatches = batches.flatMap(({ table, batch }): ReadonlyArray<ReviewBatch> => {
     const self = findReviewReference(table)
     return self === undefined ? [] : [{ ...self, batch }]
   })
   await applyKnownDeletions(db, reviewBatches, references)
-  await removeOldChildren(db, reviewBatches, references)
+  await removeOldChildren(db, reviewBatches, references, known)
   for (const change of changes) {
     const { load, target, status } = change
     if (change.activatesGeneration) await activateGeneration(db, load.table, target.generation, references, now)
@@ -207,6 +225,8 @@ const commitWithin = async (
     ...references.map(({ table }) => table.name),
   ])
   const states = changes.flatMap(({ load: { stream }, state }) => (state === undefined ? [] : [{ stream, state }]))
+  // A share commits often: its tables are counted once it has ended.
+  const counts = !isShared || changes.some(({ status }) => status !== 'running')
   // Each statement waits for its turn on the thread that reads on, so these are sent as one.
   await db.run(
     [
@@ -214,11 +234,12 @@ const commitWithin = async (
       ...changes.map((change) => {
         const { id, stream } = change.load
         const range = batches.filter((batch) => batch.change === change).map(findCursorRange)[0]
-        return updateLoadSql({ ...change, id, stream }, range, now)
+        return updateLoadSql({ ...change, id, stream }, range, now, counts)
       }),
       ...updateRowCountsSql(
         [...changedTables],
-        known.filter(({ history }) => history).map(({ name }) => name),
+        listed.filter(({ history }) => history).map(({ name }) => name),
+        counts,
       ),
       ...batches.map(({ batch }) => `DROP TABLE ${batch}`),
     ].join(';\n'),
@@ -226,7 +247,11 @@ const commitWithin = async (
 }
 
 /** Types the records of a batch into their table, one row for each key. */
-const insertBatch = async (db: Database, { change: { target, spool }, table, batch, staged }: Batch): Promise<void> => {
+const insertBatch = async (
+  db: Database,
+  { change: { target, spool }, table, batch, staged }: Batch,
+  known: KnownRows | undefined,
+): Promise<void> => {
   const { key, cursor } = mapToColumns(table, target)
   const self = findReviewReference(table)
   const wanted = new Set<string | undefined>([...key, cursor, self?.id, self?.time, ...tombstoneColumnNames])
@@ -234,12 +259,13 @@ const insertBatch = async (db: Database, { change: { target, spool }, table, bat
   const valuesSql = staged ? pickColumnsSql(columns, staged.sql) : typeColumnsSql(columns, spool.toSql())
   const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${valuesSql}`
   const rows = staged ?? (await typeRows(db, table, target.generation, spool.toSql()))
+  const isPartOfKey = known?.names.every((name) => key.includes(name)) ?? false
   const hasMet =
     Number(
       await db.scalar(
         key.length === 0
           ? `${batchSql}; SELECT 0`
-          : `${batchSql}; ${metKeysSql(table, batch, key)}; SELECT count(*) FROM _met`,
+          : `${batchSql}; ${metKeysSql(table, batch, key, isPartOfKey ? known : undefined)}; SELECT count(*) FROM _met`,
       ),
     ) > 0
   if (hasMet) await db.run(keepNewestSql(table, key, cursor, rows))
@@ -268,32 +294,4 @@ const findCursorRange = ({ change: { load, target }, table, batch }: Batch): Cur
     cursorSql(cursor, `${aggregate}(t.${quoteIdentifier(cursor.name)})`),
   )
   return { table: batch, least, greatest, type: cursor.type }
-}
-
-/** Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have come first. */
-const applyKnownDeletions = async (
-  db: Database,
-  batches: ReadonlyArray<ReviewBatch>,
-  references: ReadonlyArray<ReviewReference>,
-): Promise<void> => {
-  if (batches.length === 0) return
-  const deletions = references.filter(({ table }) => table.name === deletionsTableName)
-  if (Number(await db.scalar(`${knownDeletionsSql(deletions, batches)}; SELECT count(*) FROM _gone`)) > 0)
-    await applyDeletions(db, references, [deletionsTableName])
-}
-
-const removeOldChildren = async (
-  db: Database,
-  batches: ReadonlyArray<ReviewBatch>,
-  references: ReadonlyArray<ReviewReference>,
-): Promise<void> => {
-  const children = references.filter(
-    ({ table }) => table.name !== reviewsTableName && table.name !== deletionsTableName,
-  )
-  const versions = batches.filter(({ table }) => table.name !== deletionsTableName)
-  if (children.length === 0 || versions.length === 0) return
-  const parents = references.filter(({ table }) => table.name === reviewsTableName)
-  const versionsSql = newestVersionsSql([...parents, ...children], versions)
-  if (Number(await db.scalar(`${versionsSql}; SELECT count(*) FROM _version`)) === 0) return
-  for (const child of children) await db.run(removeOldVersionsSql(child))
 }

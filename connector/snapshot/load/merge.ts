@@ -13,6 +13,14 @@ import {
   type Table,
 } from '../store/tables'
 import type { TypedRows } from './insert'
+import {
+  countVersionsSql,
+  type KnownRows,
+  keySql,
+  knownDeletionsSql,
+  newestVersionsSql,
+  type ReviewBatch,
+} from './lookups'
 
 // Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of ours. Nothing
 // here depends on the order in which a table keeps its rows.
@@ -32,32 +40,6 @@ export const archiveSql = (table: Table, source: string, where: string, ended: s
   FROM ${source}
   WHERE ${where}${tombstone === undefined ? '' : ` AND NOT ${tombstone}`} AND NOT EXISTS (
     SELECT 1 FROM ${quoteIdentifier(historyTableName(table.name))} AS archived WHERE archived._airbyte_raw_id = t._airbyte_raw_id);`
-}
-
-/** The key of a table in SQL: under names of ours, and as a condition that joins the table `t` with `_met`. */
-const keySql = (key: ReadonlyArray<string>) => ({
-  names: key.map((_, i) => `k${i}`).join(', '),
-  columns: key.map((column, i) => `t.${quoteIdentifier(column)} AS k${i}`).join(', '),
-  isMet: key.map((column, i) => `t.${quoteIdentifier(column)} = _met.k${i}`).join(' AND '),
-  isWhole: key.map((column) => `t.${quoteIdentifier(column)} IS NOT NULL`).join(' AND '),
-})
-
-/** Into `_met`: the keys that several rows have, all of the batch or some of the table. A key with a null meets no other. */
-export const metKeysSql = (table: Table, batch: string, key: ReadonlyArray<string>): string => {
-  const { names, columns, isWhole } = keySql(key)
-  return `
-  CREATE OR REPLACE TEMP TABLE _met AS
-  SELECT ${names} FROM (SELECT ${columns} FROM ${batch} AS t WHERE ${isWhole}) GROUP BY ${names} HAVING count(*) > 1
-  UNION
-  SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t) SEMI JOIN (SELECT ${columns} FROM ${batch} AS t) USING (${names})`
-}
-
-/** Into `_met`: the keys that several rows of the table have. */
-export const repeatedKeysSql = (table: Table, key: ReadonlyArray<string>): string => {
-  const { names, columns } = keySql(key)
-  return `
-  CREATE OR REPLACE TEMP TABLE _met AS
-  SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t) GROUP BY ${names} HAVING count(*) > 1`
 }
 
 /** Adds the rows of a batch to the table; where `_met` has keys, those of no other row. */
@@ -110,45 +92,6 @@ export const keepNewestSql = (
   INSERT INTO ${name} (${columns.join(', ')}) SELECT ${columns.map((column) => `t.${column}`).join(', ')} FROM _stage AS t JOIN _ranked ON t.${seq} = _ranked.seq WHERE _ranked.place = 1;
   DROP TABLE _stage; DROP TABLE _ranked`
 }
-
-/** A table that refers to reviews, and the temporary table with the ids and times that the open transaction adds to it. */
-export type ReviewBatch = ReviewReference & { readonly batch: string }
-
-const batchIdsSql = (batches: ReadonlyArray<ReviewBatch>): string =>
-  batches.map(({ id, batch }) => `SELECT t.${quoteIdentifier(id)} AS id FROM ${batch} AS t`).join(' UNION ')
-
-const referencesSql = ({ table, id, time }: ReviewReference): string =>
-  `SELECT t.${quoteIdentifier(id)} AS id, t.${quoteIdentifier(time)} AS time FROM ${quoteIdentifier(table.name)} AS t`
-
-/**
- * Into `_gone`: the last known deletion of each review that the batches name. Deletions are known from their stream's table and, if
- * they came as tombstones, from `_deletions`. They count whatever came first: a page that is older than the deletion may come after it.
- */
-export const knownDeletionsSql = (
-  deletions: ReadonlyArray<ReviewReference>,
-  batches: ReadonlyArray<ReviewBatch>,
-): string => `
-  CREATE OR REPLACE TEMP TABLE _gone AS
-  SELECT id, max(time) AS time
-  FROM (${[...deletions.map(referencesSql), 'SELECT id, time FROM _deletions'].join(' UNION ALL ')})
-  WHERE id IN (${batchIdsSql(batches)})
-  GROUP BY id`
-
-/**
- * In which of so many parts, from 0, the review of each record is, by `batch` and `seq`. Reviews whose rows in the tables are of near times share a
- * part, since rows that were written together lie together; new reviews come last.
- */
-export const reviewPartsSql = (
-  tables: ReadonlyArray<ReviewReference>,
-  values: ReadonlyArray<string>,
-  count: number,
-): string => `
-  CREATE OR REPLACE TEMP TABLE _value AS ${values.map((sql, batch) => `SELECT ${batch} AS batch, seq, value FROM (${sql})`).join(' UNION ALL ')};
-  CREATE OR REPLACE TEMP TABLE _part AS
-  SELECT id, ntile(${count}) OVER (ORDER BY min(time) NULLS LAST, id) - 1 AS part
-  FROM (${tables.map(referencesSql).join(' UNION ALL ')} UNION ALL SELECT DISTINCT value AS id, NULL AS time FROM _value)
-  WHERE id IN (SELECT value FROM _value) GROUP BY id;
-  SELECT batch::INTEGER, seq::INTEGER, coalesce(part, 0)::INTEGER FROM _value LEFT JOIN _part ON value = id`
 
 /**
  * Into `_gone`: the reviews that the batch's tombstones delete. `_deletions` remembers when, which is the earlier of a tombstone's
@@ -204,16 +147,6 @@ const removeUnreadSql = ({ table, id, time }: ReviewReference): string =>
 const removeRowsSql = (table: Table, events: '_gone' | '_version', where: string): string => `
   ${archiveSql(table, `${quoteIdentifier(table.name)} AS t, ${events}`, where, `${events}.time`)}
   DELETE FROM ${quoteIdentifier(table.name)} AS t USING ${events} WHERE ${where}`
-
-/** Into `_version`: the newest version of each review that the batches name and of which the tables hold more than one. */
-export const newestVersionsSql = (
-  tables: ReadonlyArray<ReviewReference>,
-  batches: ReadonlyArray<ReviewBatch>,
-): string => `
-  CREATE OR REPLACE TEMP TABLE _version AS
-  SELECT id, max(time) AS time FROM (${tables.map(referencesSql).join(' UNION ALL ')})
-  WHERE id IN (${batchIdsSql(batches)})
-  GROUP BY id HAVING min(time) < max(time)`
 
 /** Removes the rows that belong to an older version of their review. */
 export const removeOldVersionsSql = ({ table, id, time }: ReviewReference): string =>
@@ -297,4 +230,36 @@ export const removeOldRows = async (
     await applyDeletions(db, references, [reviewsTableName, deletionsTableName], removeUnreadSql)
   }
   await db.run(removeOldGenerationsSql(table, minimumGeneration, now, part))
+}
+
+/** Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have come first. */
+export const applyKnownDeletions = async (
+  db: Database,
+  batches: ReadonlyArray<ReviewBatch>,
+  references: ReadonlyArray<ReviewReference>,
+): Promise<void> => {
+  if (batches.length === 0) return
+  const deletions = references.filter(({ table }) => table.name === deletionsTableName)
+  if (Number(await db.scalar(`${knownDeletionsSql(deletions, batches)}; SELECT count(*) FROM _gone`)) > 0)
+    await applyDeletions(db, references, [deletionsTableName])
+}
+
+/** Removes the rows of older versions of the reviews that the batches name. */
+export const removeOldChildren = async (
+  db: Database,
+  batches: ReadonlyArray<ReviewBatch>,
+  references: ReadonlyArray<ReviewReference>,
+  known: ReadonlyMap<string, KnownRows>,
+): Promise<void> => {
+  const children = references.filter(
+    ({ table }) => table.name !== reviewsTableName && table.name !== deletionsTableName,
+  )
+  const versions = batches.filter(({ table }) => table.name !== deletionsTableName)
+  if (children.length === 0 || versions.length === 0) return
+  const parents = references.filter(({ table }) => table.name === reviewsTableName)
+  const versioned = [...parents, ...children].flatMap(({ table }) => known.get(table.name) ?? [])
+  if (versioned.length > 0 && Number(await db.scalar(countVersionsSql(versions, versioned))) === 0) return
+  const versionsSql = newestVersionsSql([...parents, ...children], versions)
+  if (Number(await db.scalar(`${versionsSql}; SELECT count(*) FROM _version`)) === 0) return
+  for (const child of children) await db.run(removeOldVersionsSql(child))
 }

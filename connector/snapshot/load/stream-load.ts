@@ -3,7 +3,6 @@ import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { addFurtherIds, forgottenRecordsSql, removeForgottenSql } from '../store/forgotten'
 import {
   declareStream,
-  insertLoad,
   type LoadStatus,
   listStreamMetadata,
   type StreamMetadata,
@@ -13,7 +12,8 @@ import { attributeOf, type Column, type ColumnType, listStreamTables, type Table
 import { chooseLoadTarget, declareShareLoad, type LoadOptions, type LoadTarget } from './earlier-runs'
 import { createHistoryTable, ensureTable } from './evolve'
 import { createSpool, type Spool } from './insert'
-import { keepNewestSql, repeatedKeysSql } from './merge'
+import { repeatedKeysSql } from './lookups'
+import { keepNewestSql } from './merge'
 
 /** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
 export type Load = {
@@ -284,3 +284,17 @@ export const summarizeLoad = ({ stream, status, records, startedAt, endedAt }: L
   records,
   seconds: ((endedAt ?? now) - startedAt) / 1000,
 })
+
+/** Adds a row to `_loads`. */
+const insertLoad = (
+  db: Database,
+  { load, run, generation }: { readonly load: number; readonly run: number; readonly generation: number },
+  info: StreamInfo,
+  now: number,
+): Promise<void> =>
+  db.run(
+    `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status)
+     SELECT ${load}, ${run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, count(*), $generation::BIGINT, 'running'
+     FROM ${quoteIdentifier(info.name)}`,
+    { stream: info.name, mode: info.syncMode, now, generation },
+  )

@@ -89,20 +89,6 @@ export const declareStream = async (
 export const cursorSql = (column: Column, value: string): string =>
   column.type === 'TIMESTAMPTZ' ? `strftime(${value}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ')` : `${value}::VARCHAR`
 
-/** Adds a row to `_loads`. */
-export const insertLoad = (
-  db: Database,
-  { load, run, generation }: { readonly load: number; readonly run: number; readonly generation: number },
-  info: StreamInfo,
-  now: number,
-): Promise<void> =>
-  db.run(
-    `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status)
-     SELECT ${load}, ${run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, count(*), $generation::BIGINT, 'running'
-     FROM ${quoteIdentifier(info.name)}`,
-    { stream: info.name, mode: info.syncMode, now, generation },
-  )
-
 /** SQL of the least and the greatest cursor in a table `t` of records, as text; `type`: the type to compare them as. */
 export type CursorRange = {
   readonly table: string
@@ -111,7 +97,7 @@ export type CursorRange = {
   readonly type: ColumnType
 }
 
-/** Updates a load's row in `_loads` after a batch; `range`: of the cursors in the batch. */
+/** Updates a load's row in `_loads` after a batch; `range`: of the cursors in the batch; `counts`: whether its table is counted. */
 export const updateLoadSql = (
   load: {
     readonly id: number
@@ -122,6 +108,7 @@ export const updateLoadSql = (
   },
   range: CursorRange | undefined,
   now: number,
+  counts: boolean,
 ): string => {
   const isRunning = load.status === 'running'
   const millis = `${Math.trunc(now)}::BIGINT`
@@ -131,7 +118,7 @@ export const updateLoadSql = (
     `records = ${load.records}`,
     `source_records = ${load.sourceRecords ?? 'NULL'}`,
     `status = ${quoteLiteral(load.status)}`,
-    `rows = (SELECT count(*) FROM ${quoteIdentifier(load.stream)})`,
+    ...(counts ? [`rows = (SELECT count(*) FROM ${quoteIdentifier(load.stream)})`] : []),
     `ended = ${isRunning ? 'NULL' : `make_timestamptz(${millis} * 1000)`}`,
     `seconds = ${isRunning ? 'NULL' : `${millis} / 1000 - epoch(started)`}`,
     ...(range === undefined
@@ -148,23 +135,28 @@ export const updateLoadSql = (
 /** The name in `_meta` of the number of rows in a stream's history table. */
 export const historyCountName = (stream: string): string => `history rows of ${stream}`
 
-const countRowsSql = (stream: string): string =>
-  `UNION ALL SELECT ${quoteLiteral(stream)}, count(*) FROM ${quoteIdentifier(stream)}`
-
-/** Saves each table's number of rows, and of older versions, so that `verify` can tell whether rows were added or removed by anything but a load. */
+/**
+ * Saves each table's number of rows, and of older versions, so that `verify` can tell whether rows were added or removed by anything but a load.
+ * Without `counts`, saves that nobody has counted them: to count a lake's rows takes a request for each of its files.
+ */
 export const updateRowCountsSql = (
   streams: ReadonlyArray<string>,
   histories: ReadonlyArray<string>,
-): ReadonlyArray<string> => [
-  `UPDATE _streams SET rows = counted.rows FROM (SELECT NULL AS name, 0 AS rows ${streams.map(countRowsSql).join(' ')}) AS counted WHERE stream = counted.name`,
-  ...histories
+  counts = true,
+): ReadonlyArray<string> => {
+  const count = (table: string) => (counts ? `(SELECT count(*) FROM ${quoteIdentifier(table)})` : 'NULL')
+  const counted = ['(NULL, 0)', ...streams.map((stream) => `(${quoteLiteral(stream)}, ${count(stream)})`)].join(', ')
+  const older = histories
     .filter((name) => streams.includes(name))
-    .map((stream) => [quoteLiteral(historyCountName(stream)), quoteIdentifier(historyTableName(stream))])
-    .flatMap(([name, table]) => [
-      `DELETE FROM _meta WHERE name = ${name}`,
-      `INSERT INTO _meta SELECT ${name}, count(*)::VARCHAR FROM ${table}`,
-    ]),
-]
+    .map((stream) => {
+      const name = quoteLiteral(historyCountName(stream))
+      return `DELETE FROM _meta WHERE name = ${name}; INSERT INTO _meta VALUES (${name}, ${count(historyTableName(stream))}::VARCHAR)`
+    })
+  return [
+    `UPDATE _streams SET rows = counted.rows FROM (VALUES ${counted}) AS counted(name, rows) WHERE stream = name`,
+    ...older,
+  ]
+}
 
 /** A value in `_meta`; undefined where there is none. */
 export const readMeta = (db: Database, name: string): Promise<CellValue | undefined> =>

@@ -46,10 +46,14 @@ const readAll = async ({ db }: Snapshot) => {
 /** A lake with the tables of `snapshot`, and its statements with whether each was in a transaction. `before`: runs before each commit. */
 const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => undefined) => {
   const statements: Array<{ readonly sql: string; readonly isWithin: boolean }> = []
-  let isWithin = false
+  let [isWithin, version] = [false, 0]
+  // Each question is of another version, and there is no change feed: the tables are read anew.
   const noted = (sql: string): string => {
     statements.push({ sql, isWithin })
+    version += 1
     return sql
+      .replaceAll(`ducklake_current_snapshot('lake')`, `(SELECT ${version} AS id)`)
+      .replaceAll(`ducklake_snapshots('lake')`, '(SELECT 0 AS snapshot_id)')
   }
   const lake: Database = {
     ...db,

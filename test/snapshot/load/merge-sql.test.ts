@@ -1,19 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import type { TypedRows } from '../../../connector/snapshot/load/insert'
 import {
+  knownDeletionsSql,
+  metKeysSql,
+  newestVersionsSql,
+  repeatedKeysSql,
+  reviewPartsSql,
+} from '../../../connector/snapshot/load/lookups'
+import {
   applyDeletions,
   archiveSql,
   insertRowsSql,
   keepNewestSql,
-  knownDeletionsSql,
-  metKeysSql,
-  newestVersionsSql,
   removeOldRows,
   removeOldRowsInParts,
   removeOldVersionsSql,
   removeTombstonesSql,
-  repeatedKeysSql,
-  reviewPartsSql,
   tombstoneDeletionsSql,
 } from '../../../connector/snapshot/load/merge'
 import type { Database } from '../../../connector/snapshot/store/database'
