@@ -162,12 +162,12 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'a deleted review comes back': {
     file: 'snapshot/load/commit.js',
-    find: '    await applyKnownDeletions(db, reviewBatches, references);\n',
+    find: '    await (0, merge_1.applyKnownDeletions)(db, reviewBatches, references);\n',
     replace: '',
   },
   'old contents stay': {
     file: 'snapshot/load/commit.js',
-    find: '    await removeOldChildren(db, reviewBatches, references);\n',
+    find: '    await (0, merge_1.removeOldChildren)(db, reviewBatches, references, known);\n',
     replace: '',
   },
   'a half-made file is refused': {
@@ -343,7 +343,7 @@ export const defects: Readonly<Record<string, Defect>> = {
     replace: '',
   },
   'only contents leave with their version': {
-    file: 'snapshot/load/commit.js',
+    file: 'snapshot/load/merge.js',
     find: 'for (const child of children)\n        await db.run(',
     replace:
       "for (const child of children)\n        if (child.table.name === 'review_contents')\n            await db.run(",

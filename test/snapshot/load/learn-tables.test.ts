@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { learnTables } from '../../../connector/snapshot/load/lookups'
+import type { Snapshot } from '../../../connector/snapshot/store/database'
+import { listStreamTables, type Table } from '../../../connector/snapshot/store/tables'
+import {
+  contentJson,
+  openMemorySnapshot,
+  reviewContentsInfo,
+  reviewJson,
+  reviewsInfo,
+  streamMessages,
+  writeMessages,
+} from '../../support/snapshot-messages'
+
+let snapshot: Snapshot
+let tables: ReadonlyArray<Table>
+beforeEach(async () => {
+  snapshot = await openMemorySnapshot()
+  await writeMessages(snapshot, [
+    ...streamMessages(reviewsInfo(), reviewJson(1, 1), reviewJson(2, 2)),
+    ...streamMessages(reviewContentsInfo(), contentJson(1, 1, 7)),
+  ])
+  tables = await listStreamTables(snapshot.db)
+  // What DuckLake says of a lake: its version, those that it keeps, and the rows that versions have added.
+  await snapshot.db.run(`
+    CREATE TABLE version AS SELECT 5 AS id;
+    CREATE TABLE kept AS SELECT range AS snapshot_id FROM range(6);
+    CREATE TABLE added AS SELECT *, 0 AS version FROM reviews WHERE false;
+    CREATE MACRO ducklake_current_snapshot(lake) AS TABLE FROM version;
+    CREATE MACRO ducklake_snapshots(lake) AS TABLE FROM kept;
+    CREATE MACRO ducklake_table_insertions(lake, folder, name, first, last) AS TABLE
+      SELECT * FROM added WHERE version BETWEEN first AND last AND lake = 'lake' AND folder = 'main' AND name = 'reviews'`)
+})
+afterEach(() => snapshot.db.close())
+
+const reviewsOf = (all: ReadonlyArray<Table>) => all.filter(({ name }) => name === 'reviews')
+const learn = (all: ReadonlyArray<Table> = reviewsOf(tables)) => learnTables(snapshot.db, [], all)
+/** The ids, up to 9, that are known of a table, each as often as it is known. */
+const listKnown = async (all?: ReadonlyArray<Table>): Promise<ReadonlyArray<number>> => {
+  const set = (await learn(all)).get('reviews')?.set
+  const rows = await snapshot.db.query(`SELECT id FROM range(10) AS ids(id) JOIN ${set} ON key = hash(id) ORDER BY id`)
+  return rows.map(({ id }) => Number(id))
+}
+const add = (version: number, id: number) =>
+  snapshot.db.run(
+    `UPDATE version SET id = ${version}; INSERT INTO kept VALUES (${version}); INSERT INTO added BY NAME SELECT * REPLACE (${id} AS id), ${version} AS version FROM reviews LIMIT 1`,
+  )
+
+describe('what a share learns of the lake', () => {
+  it('is every row at first, and then what the versions have added since', async () => {
+    expect(await listKnown()).toEqual([1, 2])
+    await snapshot.db.run('DELETE FROM reviews WHERE id = 2')
+    expect(await listKnown()).toEqual([1, 2])
+    await add(6, 3)
+    await add(7, 4)
+    expect(await listKnown()).toEqual([1, 2, 3, 4])
+    expect(await listKnown()).toEqual([1, 2, 3, 4])
+    await add(8, 5)
+    expect(await listKnown()).toEqual([1, 2, 3, 4, 5])
+  })
+
+  it('is read anew where the next version was expired', async () => {
+    await listKnown()
+    await add(6, 3)
+    await add(7, 4)
+    await snapshot.db.run('DELETE FROM kept WHERE snapshot_id = 6; DELETE FROM reviews WHERE id = 2')
+    expect(await listKnown()).toEqual([1])
+    await add(8, 5)
+    expect(await listKnown()).toEqual([1, 5])
+  })
+
+  it('is forgotten with the transaction that has learned it', async () => {
+    await listKnown()
+    await add(6, 3)
+    await expect(
+      snapshot.db.transaction(async () => {
+        expect(await listKnown()).toEqual([1, 2, 3])
+        throw new Error('fails')
+      }),
+    ).rejects.toThrow('fails')
+    expect(await listKnown()).toEqual([1, 2, 3])
+  })
+
+  it('is learned anew of a key of another type, whose values have other hashes', async () => {
+    const learnById = (all: ReadonlyArray<Table>) =>
+      learnTables(snapshot.db, [{ table: reviewsOf(all)[0] as Table, key: ['id'] }], [])
+    await learnById(tables)
+    await snapshot.db.run('CREATE OR REPLACE TABLE reviews AS SELECT * REPLACE (id::VARCHAR AS id) FROM reviews')
+    const typed = tables.map((table) => ({
+      ...table,
+      columns: table.columns.map((column) => (column.name === 'id' ? { ...column, type: 'VARCHAR' as const } : column)),
+    }))
+    const known = await learnById(typed)
+    const set = known.get('reviews')?.set
+    expect(
+      await snapshot.db.scalar(`SELECT count(*) FROM ${set} WHERE key IN (hash(1::VARCHAR), hash(2::VARCHAR))`),
+    ).toBe(2)
+  })
+
+  it('is by review and time for tables of reviews, by the key for others, and of no table without one', async () => {
+    const [reviews, contents] = tables.filter(({ name }) => name !== 'deleted_reviews')
+    const other: Table = { ...(reviews as Table), name: 'others', columns: reviews?.columns.slice(0, 2) ?? [] }
+    await snapshot.db.run('CREATE TABLE others AS SELECT id, rating FROM reviews')
+    const keyless = { ...other, name: 'keyless' }
+    const known = await learnTables(
+      snapshot.db,
+      [
+        { table: other, key: ['id', 'rating'] },
+        { table: keyless, key: [] },
+        ...tables.map((table) => ({ table, key: ['other'] })),
+      ],
+      [reviews, contents].flatMap((table) => table ?? []),
+    )
+    expect([...known].map(([name, { names }]) => [name, names]).sort()).toEqual([
+      ['others', ['id', 'rating']],
+      ['review_contents', ['reviewId']],
+      ['reviews', ['id']],
+    ])
+    const times = await snapshot.db.query(`SELECT epoch_ms(time) AS time FROM ${known.get('reviews')?.set} ORDER BY 1`)
+    expect(times.map(({ time }) => Number(time))).toEqual(
+      ['01', '02'].map((minute) => Date.parse(`2026-01-01T00:${minute}:00Z`)),
+    )
+    expect(await snapshot.db.scalar(`SELECT count(*) FROM ${known.get('others')?.set}`)).toBe(2)
+  })
+})
