@@ -207,21 +207,24 @@ const listObjects = async (prefix: string): Promise<ReadonlyArray<string>> =>
     ([, key]) => key ?? '',
   )
 
+/** A number that the catalogue of a lake answers; 0 as long as it has no such table. */
+const askCatalogue = (name: string, table: string, sql: string): number => {
+  const ask = (question: string) => Number(postgres.ask(`\\c ${name}\n${question}`))
+  return ask(`SELECT count(*) FROM pg_tables WHERE tablename = '${table}'`) === 0 ? 0 : ask(sql)
+}
+
 /** Resolves once the catalogue has the tables of a lake and so many versions. */
 const waitForVersions = async (name: string, count: number): Promise<void> => {
-  const ask = (sql: string) => Number(postgres.ask(`\\c ${name}\n${sql}`))
-  while (ask(`SELECT count(*) FROM pg_tables WHERE tablename = 'ducklake_snapshot'`) === 0) await sleep(50)
-  while (ask('SELECT count(*) FROM ducklake_snapshot') < count) await sleep(50)
+  while (askCatalogue(name, 'ducklake_snapshot', 'SELECT count(*) FROM ducklake_snapshot') < count) await sleep(50)
 }
 
 /** How many reviews the writers of a lake have committed. */
-const countCommitted = (name: string): number => {
-  const ask = (sql: string) => Number(postgres.ask(`\\c ${name}\n${sql}`))
-  if (ask(`SELECT count(*) FROM pg_tables WHERE tablename = 'ducklake_data_file'`) === 0) return 0
-  return ask(
+const countCommitted = (name: string): number =>
+  askCatalogue(
+    name,
+    'ducklake_data_file',
     `SELECT sum(record_count) FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id) WHERE table_name = 'reviews' AND file.end_snapshot IS NULL`,
   )
-}
 
 /** The version that a reader sees, and how many tables it has. */
 const readCounts = async (
