@@ -17,7 +17,7 @@ import {
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
 import { evolveTable, findUndeclaredColumns } from './evolve'
 import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'
-import { type KnownRows, learnTables, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
+import { findMetTimes, type KnownRows, learnTables, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import {
   applyDeletions,
   applyKnownDeletions,
@@ -268,7 +268,10 @@ const insertBatch = async (
           : `${batchSql}; ${metKeysSql(table, batch, key, isPartOfKey ? known : undefined)}; SELECT count(*) FROM _met`,
       ),
     ) > 0
-  if (hasMet) await db.run(keepNewestSql(table, key, cursor, rows))
+  if (hasMet) {
+    const scope = isPartOfKey && known !== undefined ? await findMetTimes(db, key, known) : undefined
+    await db.run(keepNewestSql(table, key, cursor, rows, scope))
+  }
   await db.run(insertRowsSql(table, rows, hasMet ? key : []))
 }
 

@@ -11,49 +11,61 @@ export const keySql = (key: ReadonlyArray<string>) => ({
   isWhole: key.map((column) => `t.${quoteIdentifier(column)} IS NOT NULL`).join(' AND '),
 })
 
-/** A temporary table about the rows that a table has or had: `key`, the hash of `names`, and `time`, if it was asked for. */
-export type KnownRows = { readonly set: string; readonly names: ReadonlyArray<string> }
+/** A temporary table about the rows that a table has or had: `key`, the hash of the columns `names`, and `time`, that of the column `time`. */
+export type KnownRows = {
+  readonly set: string
+  readonly names: ReadonlyArray<string>
+  readonly time: string | undefined
+}
 
 /** The hash of some columns of the table `t`. */
 const hashSql = (names: ReadonlyArray<string>): string =>
   `hash(${names.map((name) => `t.${quoteIdentifier(name)}`).join(', ')})`
 
+/** Which rows are to be known, of which table. */
+type Wanted = Omit<KnownRows, 'set'> & { readonly table: Table }
+
 /**
- * Learns the rows that a table of a lake has before the open transaction writes to it. A share of a backfill commits often, and all its commits
+ * Learns the rows that the tables of a lake have before the open transaction writes to them. A share of a backfill commits often, and all its commits
  * would read the keys of ever more files: so each file is read once, as what its version has added. Rows that were removed since stay known.
  * What the transaction has learned is forgotten where it fails, since temporary tables are part of it.
  */
-const learnRows = async (
-  db: Database,
-  { name, columns }: Table,
-  names: ReadonlyArray<string>,
-  time?: string,
-): Promise<KnownRows> => {
-  // Values of another type have other hashes.
-  const types = [...names, ...(time === undefined ? [] : [time])].map(
-    (column) => columns.find((other) => other.name === column)?.type,
-  )
-  const description = quoteLiteral(JSON.stringify([name, names, time, types]))
-  const [found] = await db.query(`
+const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<ReadonlyArray<KnownRows>> => {
+  const found = await db.query(`
     CREATE TEMP TABLE IF NOT EXISTS _known (number INTEGER, description VARCHAR, version BIGINT);
-    SELECT current.id::INTEGER AS current, (SELECT count(*) FROM _known)::INTEGER AS count, known.number, known.version::INTEGER AS version,
-      known.version = current.id OR known.version + 1 IN (SELECT snapshot_id FROM ducklake_snapshots('lake')) AS is_kept
-    FROM ducklake_current_snapshot('lake') AS current LEFT JOIN _known AS known ON known.description = ${description}`)
-  const number = Number(found?.number ?? found?.count)
-  const [current, version] = [Number(found?.current), Number(found?.version)]
-  const set = `temp._known_${number}`
-  const rowsOf = (source: string) =>
-    `SELECT ${hashSql(names)} AS key${time === undefined ? '' : `, t.${quoteIdentifier(time)} AS time`} FROM ${source} AS t`
-  if (found?.is_kept !== true)
-    await db.run(`
-      CREATE OR REPLACE TEMP TABLE _known_${number} AS ${rowsOf(quoteIdentifier(name))};
-      DELETE FROM _known WHERE number = ${number};
-      INSERT INTO _known VALUES (${number}, ${description}, ${current})`)
-  else if (version < current)
-    await db.run(`
-      INSERT INTO ${set} ${rowsOf(`ducklake_table_insertions('lake', 'main', ${quoteLiteral(name)}, ${version + 1}, ${current})`)};
-      UPDATE _known SET version = ${current} WHERE number = ${number}`)
-  return { set, names }
+    SELECT current.id::INTEGER AS current, number, description, version::INTEGER AS version,
+      version = current.id OR version + 1 IN (SELECT snapshot_id FROM ducklake_snapshots('lake')) AS is_kept
+    FROM ducklake_current_snapshot('lake') AS current LEFT JOIN _known ON true`)
+  const current = Number(found[0]?.current)
+  const learned = found.filter(({ number }) => number !== null)
+  const free = 1 + Math.max(-1, ...learned.map(({ number }) => Number(number)))
+  const statements: string[] = []
+  const rows = wanted.map(({ table, names, time }, i): KnownRows => {
+    // Values of another type have other hashes.
+    const types = [...names, ...(time === undefined ? [] : [time])].map(
+      (column) => table.columns.find(({ name }) => name === column)?.type,
+    )
+    const description = JSON.stringify([table.name, names, time, types])
+    const before = learned.find((other) => other.description === description)
+    const number = Number(before?.number ?? free + i)
+    const set = `temp._known_${number}`
+    const rowsOf = (source: string) =>
+      `SELECT ${hashSql(names)} AS key${time === undefined ? '' : `, t.${quoteIdentifier(time)} AS time`} FROM ${source} AS t`
+    if (before?.is_kept !== true)
+      statements.push(
+        `CREATE OR REPLACE TEMP TABLE _known_${number} AS ${rowsOf(quoteIdentifier(table.name))}`,
+        `DELETE FROM _known WHERE number = ${number}`,
+        `INSERT INTO _known VALUES (${number}, ${quoteLiteral(description)}, ${current})`,
+      )
+    else if (Number(before.version) < current)
+      statements.push(
+        `INSERT INTO ${set} ${rowsOf(`ducklake_table_insertions('lake', 'main', ${quoteLiteral(table.name)}, ${Number(before.version) + 1}, ${current})`)}`,
+        `UPDATE _known SET version = ${current} WHERE number = ${number}`,
+      )
+    return { set, names, time }
+  })
+  if (statements.length > 0) await db.run(statements.join(';\n'))
+  return rows
 }
 
 /** What `learnRows` says of each table that belongs to reviews, by review, and of other `keyed` ones by their key. */
@@ -62,12 +74,36 @@ export const learnTables = async (
   keyed: ReadonlyArray<{ readonly table: Table; readonly key: ReadonlyArray<string> }>,
   tables: ReadonlyArray<Table>,
 ): Promise<ReadonlyMap<string, KnownRows>> => {
-  const known = new Map<string, KnownRows>()
+  const wanted = new Map<string, Wanted>()
   for (const { table, id, time } of tables.flatMap((each) => findReviewReference(each) ?? []))
-    known.set(table.name, await learnRows(db, table, [id], time))
+    wanted.set(table.name, { table, names: [id], time })
   for (const { table, key } of keyed)
-    if (!known.has(table.name) && key.length > 0) known.set(table.name, await learnRows(db, table, key))
-  return known
+    if (!wanted.has(table.name) && key.length > 0) wanted.set(table.name, { table, names: key, time: undefined })
+  const known = await learnRows(db, [...wanted.values()])
+  return new Map([...wanted.keys()].flatMap((name, i) => (known[i] === undefined ? [] : [[name, known[i]]])))
+}
+
+/**
+ * A condition that is true for all rows of the table `t` whose keys are in `_met`: their times are between those that are known of their reviews.
+ * DuckLake reads only the files that may have such times. Undefined where nothing is known of the times.
+ */
+export const findMetTimes = async (
+  db: Database,
+  key: ReadonlyArray<string>,
+  known: KnownRows,
+): Promise<string | undefined> => {
+  const { set, names, time } = known
+  if (time === undefined) return undefined
+  const hash = `hash(${names.map((name) => `k${key.indexOf(name)}`).join(', ')})`
+  const [found] = await db.query(`
+    SELECT min(time)::VARCHAR AS least, max(time)::VARCHAR AS greatest, count(*) - count(time) AS without
+    FROM ${set} SEMI JOIN (SELECT ${hash} AS key FROM _met) USING (key)`)
+  if (Number(found?.without) > 0) return undefined
+  if (found?.least === null || found?.greatest === null) return 'false'
+  const [least, greatest] = [found?.least, found?.greatest].map(
+    (value) => `${quoteLiteral(String(value))}::TIMESTAMPTZ`,
+  )
+  return `t.${quoteIdentifier(time)} BETWEEN ${least} AND ${greatest}`
 }
 
 /**

@@ -46,12 +46,16 @@ export const archiveSql = (table: Table, source: string, where: string, ended: s
 export const insertRowsSql = (table: Table, { sql, names }: TypedRows, metKey: ReadonlyArray<string>): string =>
   `INSERT INTO ${quoteIdentifier(table.name)} (${names}) SELECT ${names} FROM (${sql}) AS t${metKey.length === 0 ? '' : ` ANTI JOIN _met ON ${keySql(metKey).isMet}`}`
 
-/** Puts one row for each key of `_met` in place of those that the table and the batch have. Rows of the table count as older. */
+/**
+ * Puts one row for each key of `_met` in place of those that the table and the batch have. Rows of the table count as older. `scope`: a condition
+ * that all rows `t` of the table with such a key meet.
+ */
 export const keepNewestSql = (
   table: Table,
   key: ReadonlyArray<string>,
   cursor: string | undefined,
   rows?: TypedRows,
+  scope = 'true',
 ): string => {
   const name = quoteIdentifier(table.name)
   const seq = quoteIdentifier(findFreeName(table.columns, '_seq'))
@@ -78,7 +82,7 @@ export const keepNewestSql = (
   )
   return `
   CREATE OR REPLACE TEMP TABLE _stage AS
-  SELECT t.*, -row_number() OVER () AS ${seq} FROM ${name} AS t SEMI JOIN _met ON ${isMet};
+  SELECT t.*, -row_number() OVER () AS ${seq} FROM ${name} AS t SEMI JOIN _met ON ${isMet} WHERE ${scope};
   ${batch}
   CREATE OR REPLACE TEMP TABLE _ranked AS
   SELECT seq, row_number() OVER best AS place, first_value(raw) OVER best AS winner, first_value(tombstone) OVER best AS ended
@@ -88,7 +92,7 @@ export const keepNewestSql = (
     FROM _stage AS t)
   WINDOW best AS (PARTITION BY ${keys} ORDER BY generation DESC, number DESC NULLS LAST, cursor DESC NULLS LAST, marked, seq DESC);
   ${archiveSql(table, `_stage AS t JOIN _ranked ON t.${seq} = _ranked.seq`, '_ranked.place > 1 AND t._airbyte_raw_id <> _ranked.winner', '_ranked.ended')}
-  DELETE FROM ${name} AS t USING _met WHERE ${isMet};
+  DELETE FROM ${name} AS t USING _met WHERE ${isMet} AND ${scope};
   INSERT INTO ${name} (${columns.join(', ')}) SELECT ${columns.map((column) => `t.${column}`).join(', ')} FROM _stage AS t JOIN _ranked ON t.${seq} = _ranked.seq WHERE _ranked.place = 1;
   DROP TABLE _stage; DROP TABLE _ranked`
 }

@@ -2,6 +2,7 @@ import { CommandError, configFailure, type StreamInfo } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { addFurtherIds, forgottenRecordsSql, removeForgottenSql } from '../store/forgotten'
 import {
+  countRowsSql,
   declareStream,
   type LoadStatus,
   listStreamMetadata,
@@ -152,9 +153,9 @@ const openLoad = async (
   const target = chooseLoadTarget(info, options, metadata)
   const previous = tables.find(({ name }) => name === info.name)
   const table = await prepareTable(db, info, target, { previous, key: metadata?.key ?? [], history })
-  await declareStream(db, info, { ...target, ...mapToColumns(table, target) })
+  await declareStream(db, info, { ...target, ...mapToColumns(table, target) }, share === undefined)
   const cursor = target.cursor === undefined ? undefined : findColumn(table, target.cursor)
-  await insertLoad(db, { ...ids, generation: target.generation }, info, now)
+  await insertLoad(db, { ...ids, generation: target.generation, counts: share === undefined }, info, now)
   if (share !== undefined) await declareShareLoad(db, { share, stream: info.name, load: ids.load })
   return {
     id: ids.load,
@@ -288,13 +289,12 @@ export const summarizeLoad = ({ stream, status, records, startedAt, endedAt }: L
 /** Adds a row to `_loads`. */
 const insertLoad = (
   db: Database,
-  { load, run, generation }: { readonly load: number; readonly run: number; readonly generation: number },
+  load: { readonly load: number; readonly run: number; readonly generation: number; readonly counts: boolean },
   info: StreamInfo,
   now: number,
 ): Promise<void> =>
   db.run(
     `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status)
-     SELECT ${load}, ${run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, count(*), $generation::BIGINT, 'running'
-     FROM ${quoteIdentifier(info.name)}`,
-    { stream: info.name, mode: info.syncMode, now, generation },
+     SELECT ${load.load}, ${load.run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, ${countRowsSql(info.name, load.counts)}, $generation::BIGINT, 'running'`,
+    { stream: info.name, mode: info.syncMode, now, generation: load.generation },
   )

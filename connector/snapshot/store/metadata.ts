@@ -57,7 +57,11 @@ export const listStreamMetadata = async (db: Database): Promise<ReadonlyArray<St
     hasState: row.has_state === true,
   }))
 
-/** Writes the stream's row in `_streams`. `resetsState`: deletes its saved state too. */
+/** The number of rows of a table. Without `counts` null: to count a lake's rows takes a request for each of its files. */
+export const countRowsSql = (table: string, counts: boolean): string =>
+  counts ? `(SELECT count(*) FROM ${quoteIdentifier(table)})` : 'NULL'
+
+/** Writes the stream's row in `_streams`. `resetsState`: deletes its saved state too; `counts`: whether its table is counted. */
 export const declareStream = async (
   db: Database,
   info: StreamInfo,
@@ -69,11 +73,12 @@ export const declareStream = async (
     readonly minimumGeneration: number
     readonly resetsState: boolean
   },
+  counts: boolean,
 ): Promise<void> => {
   await db.run('DELETE FROM _streams WHERE stream = $stream', { stream: info.name })
   await db.run(
     `INSERT INTO _streams (stream, schema, primary_key, cursor, generation, refreshing, rows) SELECT
-       $stream, $schema, [${target.key.map(quoteLiteral).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing, count(*) FROM ${quoteIdentifier(info.name)}`,
+       $stream, $schema, [${target.key.map(quoteLiteral).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing, ${countRowsSql(info.name, counts)}`,
     {
       stream: info.name,
       schema: JSON.stringify(info.schema),
@@ -118,7 +123,7 @@ export const updateLoadSql = (
     `records = ${load.records}`,
     `source_records = ${load.sourceRecords ?? 'NULL'}`,
     `status = ${quoteLiteral(load.status)}`,
-    ...(counts ? [`rows = (SELECT count(*) FROM ${quoteIdentifier(load.stream)})`] : []),
+    ...(counts ? [`rows = ${countRowsSql(load.stream, true)}`] : []),
     `ended = ${isRunning ? 'NULL' : `make_timestamptz(${millis} * 1000)`}`,
     `seconds = ${isRunning ? 'NULL' : `${millis} / 1000 - epoch(started)`}`,
     ...(range === undefined
@@ -137,20 +142,22 @@ export const historyCountName = (stream: string): string => `history rows of ${s
 
 /**
  * Saves each table's number of rows, and of older versions, so that `verify` can tell whether rows were added or removed by anything but a load.
- * Without `counts`, saves that nobody has counted them: to count a lake's rows takes a request for each of its files.
+ * Without `counts`, saves that nobody has counted them.
  */
 export const updateRowCountsSql = (
   streams: ReadonlyArray<string>,
   histories: ReadonlyArray<string>,
   counts = true,
 ): ReadonlyArray<string> => {
-  const count = (table: string) => (counts ? `(SELECT count(*) FROM ${quoteIdentifier(table)})` : 'NULL')
-  const counted = ['(NULL, 0)', ...streams.map((stream) => `(${quoteLiteral(stream)}, ${count(stream)})`)].join(', ')
+  const counted = [
+    '(NULL, 0)',
+    ...streams.map((stream) => `(${quoteLiteral(stream)}, ${countRowsSql(stream, counts)})`),
+  ].join(', ')
   const older = histories
     .filter((name) => streams.includes(name))
     .map((stream) => {
       const name = quoteLiteral(historyCountName(stream))
-      return `DELETE FROM _meta WHERE name = ${name}; INSERT INTO _meta VALUES (${name}, ${count(historyTableName(stream))}::VARCHAR)`
+      return `DELETE FROM _meta WHERE name = ${name}; INSERT INTO _meta VALUES (${name}, ${countRowsSql(historyTableName(stream), counts)}::VARCHAR)`
     })
   return [
     `UPDATE _streams SET rows = counted.rows FROM (VALUES ${counted}) AS counted(name, rows) WHERE stream = name`,

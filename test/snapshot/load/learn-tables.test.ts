@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { learnTables } from '../../../connector/snapshot/load/lookups'
+import { findMetTimes, learnTables } from '../../../connector/snapshot/load/lookups'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { listStreamTables, type Table } from '../../../connector/snapshot/store/tables'
 import {
@@ -121,5 +121,44 @@ describe('what a share learns of the lake', () => {
       ['01', '02'].map((minute) => Date.parse(`2026-01-01T00:${minute}:00Z`)),
     )
     expect(await snapshot.db.scalar(`SELECT count(*) FROM ${known.get('others')?.set}`)).toBe(2)
+  })
+})
+
+describe('the times of rows that a batch meets', () => {
+  /** The ids of the rows between the times of those with the keys `met`; undefined where the times are not known. */
+  const findScope = async (met: ReadonlyArray<number>, key: ReadonlyArray<string> = ['id']) => {
+    const known = (await learn()).get('reviews')
+    const columns = key.map((column, i) => `${column === 'id' ? 'id' : '7'} AS k${i}`).join(', ')
+    await snapshot.db.run(
+      `CREATE OR REPLACE TEMP TABLE _met AS SELECT ${columns} FROM range(10) AS ids(id) WHERE id IN (${[...met, -1]})`,
+    )
+    const scope = known && (await findMetTimes(snapshot.db, key, known))
+    if (scope === undefined) return undefined
+    const rows = await snapshot.db.query(`SELECT id FROM reviews AS t WHERE ${scope} ORDER BY id`)
+    return rows.map(({ id }) => Number(id))
+  }
+
+  it('are those of all rows with their keys, whatever else the key has', async () => {
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), ...[3, 4, 5].map((id) => reviewJson(id, id))))
+    expect(await findScope([])).toEqual([])
+    expect(await findScope([9])).toEqual([])
+    expect(await findScope([3])).toEqual([3])
+    expect(await findScope([2, 4])).toEqual([2, 3, 4])
+    expect(await findScope([1, 5, 9], ['rating', 'id'])).toEqual([1, 2, 3, 4, 5])
+  })
+
+  it('are those of every version that was added', async () => {
+    await findScope([])
+    await snapshot.db.run(`UPDATE version SET id = 6; INSERT INTO kept VALUES (6);
+      INSERT INTO added BY NAME SELECT * REPLACE (1 AS id, '2026-01-01T00:02:00Z' AS "modifiedTime"), 6 AS version FROM reviews LIMIT 1`)
+    expect(await findScope([1])).toEqual([1, 2])
+  })
+
+  it('are unknown where a row has none, or where they were not learned', async () => {
+    await snapshot.db.run('UPDATE reviews SET "modifiedTime" = NULL WHERE id = 2')
+    expect(await findScope([1])).toEqual([1])
+    expect(await findScope([1, 2])).toBeUndefined()
+    const known = { set: 'temp._known_0', names: ['id'], time: undefined }
+    expect(await findMetTimes(snapshot.db, ['id'], known)).toBeUndefined()
   })
 })
