@@ -60,22 +60,44 @@ const shuffleRows = (table: string, first: number, last: number, nonce: number):
     ) WHERE position BETWEEN ${first} AND ${last} ORDER BY position`
 }
 
+/** How many selections stay sorted: eight parts of a backfill read windows of their own by turns, and each of them several. */
+const maxSortedSelections = 32
+
 /**
  * Sorts a selection once and reads its slices from the sorted table until the data changes, so that every page takes equally long. In an order of
- * times, the rows after any time lie together: readers of several ranges of time, such as the parts of a backfill, share one table.
+ * times, the rows after any time lie together: readers of several ranges of time share one table. Windows of mention times have a table each.
  */
 export const createSelectionCache = (database: Database): SelectionCache => {
-  const sortedQueries = new Map<string, string>()
+  /** The sorted tables by their queries; the one that was read last is the last. */
+  const sortedTables = new Map<string, string>()
+  let isStale = false
+  const dropSorted = async (count: number): Promise<void> => {
+    for (const [query, sortedTable] of [...sortedTables].slice(0, Math.max(0, count))) {
+      await database.run(`DROP TABLE ${sortedTable}`)
+      sortedTables.delete(query)
+    }
+  }
+  let created = 0
+  const sortSelection = async (query: string): Promise<string> => {
+    await dropSorted(isStale ? sortedTables.size : 0)
+    isStale = false
+    const found = sortedTables.get(query)
+    sortedTables.delete(query)
+    const sortedTable = found ?? `sorted_${++created}`
+    if (found === undefined) {
+      await dropSorted(sortedTables.size + 1 - maxSortedSelections)
+      await database.run(`CREATE TEMP TABLE ${sortedTable} AS ${query}`)
+    }
+    sortedTables.set(query, sortedTable)
+    return sortedTable
+  }
   return {
     readSlice: async ({ table, after, where, order, offset, limit, nonce }) => {
-      const sortedTable = `sorted_${table}`
       const isAfter = `modified > epoch_ms(${after})`
       const sortedOrder = order === 'ties' ? 'modified_asc' : order
-      const query = `SELECT id, modified FROM ${table} WHERE ${order === 'id' ? `${where} AND ${isAfter}` : where} ORDER BY ${orderClause(sortedOrder, 0)}`
-      if (sortedQueries.get(sortedTable) !== query) {
-        await database.run(`CREATE OR REPLACE TEMP TABLE ${sortedTable} AS ${query}`)
-        sortedQueries.set(sortedTable, query)
-      }
+      const sortedTable = await sortSelection(
+        `SELECT id, modified FROM ${table} WHERE ${order === 'id' ? `${where} AND ${isAfter}` : where} ORDER BY ${orderClause(sortedOrder, 0)}`,
+      )
       const skipped =
         sortedOrder === 'modified_asc'
           ? Number(await database.scalar(`SELECT count(*) FROM ${sortedTable} WHERE NOT ${isAfter}`))
@@ -90,7 +112,9 @@ export const createSelectionCache = (database: Database): SelectionCache => {
       )
       return rows.map(({ id, modified }) => ({ id: String(id), modified: Number(modified) }))
     },
-    clear: () => sortedQueries.clear(),
+    clear: () => {
+      isStale = true
+    },
   }
 }
 
