@@ -14,13 +14,16 @@ findPython() {
       python=$candidate && break
   done
   [ -n "$python" ] || skip "$1, since no Python 3.10 to 3.12 with venv is here"
+  environment uv || skip "$1, since uv cannot be installed from PyPI"
 }
 
-# environment NAME [OPTION…]: a virtual environment with the pinned versions, made anew when they change; options are those of pip install.
+# environment NAME [OPTION…]: a virtual environment with the pinned versions, made anew when they change; options are those of uv pip install.
+# Where uv takes 11 s, pip takes more than two minutes to find which versions fit together.
 environment() {
-  local home=.venv/$1 wanted=test/slow/requirements/$1.txt
+  local home=.venv/$1 wanted=test/slow/requirements/$1.txt install
   cmp -s "$wanted" "$home/requirements.txt" && return
   rm -rf "$home"
-  "$python" -m venv "$home" && "$home/bin/pip" install --quiet --disable-pip-version-check "${@:2}" -r "$wanted" &&
-    cp "$wanted" "$home/requirements.txt"
+  install=(.venv/uv/bin/uv pip install --python "$home/bin/python")
+  [ "$1" != uv ] || install=("$home/bin/pip" install --disable-pip-version-check)
+  "$python" -m venv "$home" && "${install[@]}" --quiet "${@:2}" -r "$wanted" && cp "$wanted" "$home/requirements.txt"
 }
