@@ -1,5 +1,3 @@
-import * as E from 'fp-ts/Either'
-import { CommandError, parseJson, systemFailure } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
 import { type CursorRange, cursorSql, updateLoadSql, updateRowCountsSql } from '../store/metadata'
 import {
@@ -15,7 +13,7 @@ import {
   tombstoneColumnNames,
 } from '../store/tables'
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
-import { evolveTable, findUndeclaredColumns } from './evolve'
+import { evolveTable, findUndeclaredColumns, mapToColumns } from './evolve'
 import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'
 import { findMetTimes, type KnownRows, learnTables, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import {
@@ -27,28 +25,13 @@ import {
   removeTombstonesSql,
   tombstoneDeletionsSql,
 } from './merge'
-import { type Change, mapToColumns } from './stream-load'
+import type { Change } from './stream-load'
 
 /** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
 type Batch = { readonly change: Change; readonly table: Table; readonly batch: string; readonly staged?: TypedRows }
 
 /** What is made of the records before the transaction begins: the columns that they bring, and their rows where those wait in a temporary table. */
 type Prepared = { readonly undeclared: ReadonlyArray<Column>; readonly staged?: TypedRows }
-
-/** Why a commit failed. The records are JSON in all but a few files, so that they are looked through only once DuckDB has refused them. */
-export const explainCommitFailure = (changes: ReadonlyArray<Change>, error: unknown): unknown => {
-  if (error instanceof CommandError) return error
-  for (const { load, spool, records } of changes) {
-    let number = records - spool.count()
-    for (const { json } of spool.records()) {
-      number += 1
-      const parsed = parseJson(json)
-      if (E.isLeft(parsed))
-        return new CommandError(systemFailure(`Record ${number} of the stream ${load.stream} ${parsed.left}.`))
-    }
-  }
-  return error
-}
 
 /** Into how many parts a commit is cut, and how often; fewer records are not cut. */
 const [partCount, mostCuts, leastCut] = [8, 3, 2000]
@@ -131,7 +114,8 @@ const commitChanges = async (
   const undo = () => changes.map(({ load }, i) => Object.assign(load, { table: oldTables[i] ?? load.table }))
   try {
     const prepared = await prepareChanges(db, changes, tables)
-    await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo)
+    const learn = changes.some(({ load }) => isOfShare(db, load)) ? () => learnChanged(db, changes, tables) : undefined
+    await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo, learn)
   } finally {
     const staged = changes.flatMap(({ load }, i) => (isOfShare(db, load) ? [stagedName(i)] : []))
     if (staged.length > 0) await db.run(staged.map((name) => `DROP TABLE IF EXISTS ${name}`).join('; '))

@@ -88,9 +88,6 @@ const sharesTableSql =
 
 export const nameShare = ({ index, count }: LakeShare): string => `${index}/${count}`
 
-const isOfShare = (share: string, stream: string): string =>
-  `share = ${quoteLiteral(share)} AND stream = ${quoteLiteral(stream)}`
-
 const hasSharesTable = async (db: Database): Promise<boolean> =>
   (await db.scalar(
     `SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() AND table_name = '_shares'`,
@@ -131,14 +128,18 @@ const refuseFinished = async (db: Database): Promise<void> => {
     )
 }
 
-export const declareShareLoad = (
+/** Says which loads write the streams of a share from now on. */
+export const declareShareLoads = (
   db: Database,
-  { share, stream, load }: { readonly share: string; readonly stream: string; readonly load: number },
-): Promise<void> =>
-  db.run(`
-    INSERT INTO _shares (share, stream) SELECT ${quoteLiteral(share)}, ${quoteLiteral(stream)}
-      WHERE NOT EXISTS (SELECT 1 FROM _shares WHERE ${isOfShare(share, stream)});
-    UPDATE _shares SET load = ${load} WHERE ${isOfShare(share, stream)}`)
+  share: string,
+  loads: ReadonlyArray<{ readonly stream: string; readonly id: number }>,
+): Promise<void> => {
+  const given = `(VALUES ${loads.map(({ stream, id }) => `(${quoteLiteral(stream)}, ${id})`).join(', ')}) AS given(name, id)`
+  const ofShare = `share = ${quoteLiteral(share)} AND stream = given.name`
+  return db.run(`
+    INSERT INTO _shares (share, stream) SELECT ${quoteLiteral(share)}, name FROM ${given} WHERE NOT EXISTS (SELECT 1 FROM _shares WHERE ${ofShare});
+    UPDATE _shares SET load = given.id FROM ${given} WHERE ${ofShare}`)
+}
 
 /** Saves states of a load where the next run of the same share finds them; they remember no row of someone forgotten. */
 export const saveLoadStatesSql = (

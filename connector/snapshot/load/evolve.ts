@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../cdk'
+import { CommandError, configFailure, type JsonSchema, type StreamInfo } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
 import {
   airbyteColumns,
@@ -15,7 +15,10 @@ import {
   type Table,
   tombstoneColumnNames,
 } from '../store/tables'
+import type { LoadTarget } from './earlier-runs'
 import type { Spool } from './insert'
+import { repeatedKeysSql } from './lookups'
+import { keepNewestSql } from './merge'
 
 /**
  * Creates the stream's table, or changes the one that it has to fit the schema. `carried`: the attributes whose values a new type takes over: key
@@ -209,4 +212,69 @@ const carriedValueSql = (field: string, from: ColumnType, to: ColumnType): strin
   return to === 'BIGINT'
     ? `CASE WHEN regexp_full_match(${text}, '[+-]?[0-9]+([.]0*)?') THEN TRY_CAST(${text} AS BIGINT) END`
     : `TRY_CAST(${text} AS ${to})`
+}
+
+export const rejectStream = ({ name }: StreamInfo, reason: string, remedy = 'Correct the catalog.'): never => {
+  throw new CommandError(configFailure(`Stream ${name} cannot be written: ${reason}. ${remedy}`))
+}
+
+/** The column of an attribute, which may have another name. */
+export const findColumn = ({ columns }: Table, attribute: string): Column | undefined =>
+  columns.find((column) => attributeOf(column) === attribute)
+
+/** The columns of the key and the cursor. */
+export const mapToColumns = (
+  table: Table,
+  { key, cursor }: Pick<LoadTarget, 'key' | 'cursor'>,
+): Pick<LoadTarget, 'key' | 'cursor'> => {
+  const toName = (attribute: string) => findColumn(table, attribute)?.name ?? attribute
+  return { key: key.map(toName), cursor: cursor === undefined ? undefined : toName(cursor) }
+}
+
+/** The table with its declared columns, and one row for each key if the key or its type has changed; `key`: the columns of the key until now. */
+export const prepareTable = async (
+  db: Database,
+  info: StreamInfo,
+  target: LoadTarget,
+  { previous, key, history }: { previous: Table | undefined; key: ReadonlyArray<string>; history: boolean },
+): Promise<Table> => {
+  const current = await ensureTable(db, info.name, previous, info.schema, [...target.key, target.cursor ?? ''])
+  if (history) await createHistoryTable(db, current)
+  const table = { ...current, history: current.history || history }
+  const missing = [...target.key, target.cursor].find(
+    (attribute) => attribute !== undefined && findColumn(table, attribute) === undefined,
+  )
+  if (missing !== undefined) return rejectStream(info, `its key or cursor ${missing} is not an attribute of its schema`)
+  const previousKey = previous && readKeyTypes(previous, key)
+  const newKey = target.key.map((attribute) => ({ attribute, type: findColumn(table, attribute)?.type }))
+  if (previousKey !== undefined && newKey.length > 0 && JSON.stringify(previousKey) !== JSON.stringify(newKey))
+    await applyChangedKey(db, info, table, target)
+  return table
+}
+
+type KeyTypes = ReadonlyArray<{ readonly attribute: string | null; readonly type: ColumnType | undefined }>
+
+/** The key that the table was merged by until now, with its types. */
+const readKeyTypes = (table: Table, key: ReadonlyArray<string>): KeyTypes =>
+  key.map((name) => {
+    const column = table.columns.find((other) => other.name === name)
+    return { attribute: column === undefined ? name : attributeOf(column), type: column?.type }
+  })
+
+/** Rows without a value of the new key could never be replaced or deleted: only a load that replaces all rows may leave them. */
+const applyChangedKey = async (db: Database, info: StreamInfo, table: Table, target: LoadTarget): Promise<void> => {
+  const { key, cursor } = mapToColumns(table, target)
+  const without = Number(
+    await db.scalar(
+      `SELECT count(*) FROM ${quoteIdentifier(table.name)} AS t WHERE ${key.map((name) => `t.${quoteIdentifier(name)} IS NULL`).join(' OR ')}`,
+    ),
+  )
+  if (without > 0 && target.minimumGeneration === 0)
+    rejectStream(
+      info,
+      `its key is now ${target.key.join(', ')}, and ${without} of its rows in the file have no such value`,
+      'Read it anew with a full refresh, or into another file with --db.',
+    )
+  await db.run(repeatedKeysSql(table, key))
+  await db.run(keepNewestSql(table, key, cursor))
 }

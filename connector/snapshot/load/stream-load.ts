@@ -1,20 +1,19 @@
-import { CommandError, configFailure, type StreamInfo } from '../../cdk'
-import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
+import * as E from 'fp-ts/Either'
+import { CommandError, parseJson, type StreamInfo, systemFailure } from '../../cdk'
+import { type Database, quoteLiteral } from '../store/database'
 import { addFurtherIds, forgottenRecordsSql, removeForgottenSql } from '../store/forgotten'
 import {
   countRowsSql,
-  declareStream,
+  declareStreams,
   type LoadStatus,
   listStreamMetadata,
   type StreamMetadata,
   updateRowCountsSql,
 } from '../store/metadata'
-import { attributeOf, type Column, type ColumnType, listStreamTables, type Table } from '../store/tables'
-import { chooseLoadTarget, declareShareLoad, type LoadOptions, type LoadTarget } from './earlier-runs'
-import { createHistoryTable, ensureTable } from './evolve'
+import { type Column, listStreamTables, type Table } from '../store/tables'
+import { chooseLoadTarget, declareShareLoads, type LoadOptions, type LoadTarget } from './earlier-runs'
+import { findColumn, mapToColumns, prepareTable, rejectStream } from './evolve'
 import { createSpool, type Spool } from './insert'
-import { repeatedKeysSql } from './lookups'
-import { keepNewestSql } from './merge'
 
 /** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
 export type Load = {
@@ -121,16 +120,43 @@ export const openLoads = (
           'Read it into a file of its own with --db.',
         )
       const metadata = known.find(({ stream }) => stream === info.name)
-      loads.push(
-        await openLoad(db, { load: last + loads.length + 1, run }, info, { ...options, tables, metadata }, now),
-      )
+      loads.push(await openLoad(db, last + loads.length + 1, info, { ...options, tables, metadata }, now))
     }
+    await declareLoads(db, run, infos, loads, options.share, now)
     return loads
   })
 
+/** Writes the rows of the loads in the metadata tables. In a lake each statement takes its time, so there is one for all loads. */
+const declareLoads = async (
+  db: Database,
+  run: number,
+  infos: ReadonlyArray<StreamInfo>,
+  loads: ReadonlyArray<Load>,
+  share: string | undefined,
+  now: number,
+): Promise<void> => {
+  if (loads.length === 0) return
+  const counts = share === undefined
+  const streams = infos.flatMap((info, i) => {
+    const load = loads[i]
+    return load === undefined
+      ? []
+      : [{ info, load, target: { ...load.target, ...mapToColumns(load.table, load.target) } }]
+  })
+  await declareStreams(db, streams, counts)
+  const rows = streams.map(
+    ({ info, load }) =>
+      `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000), 0, ${countRowsSql(info.name, counts)}, ${load.target.generation}, 'running')`,
+  )
+  await db.run(
+    `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status) VALUES ${rows.join(', ')}`,
+  )
+  if (share !== undefined) await declareShareLoads(db, share, loads)
+}
+
 const openLoad = async (
   db: Database,
-  ids: { readonly load: number; readonly run: number },
+  id: number,
   info: StreamInfo,
   {
     loadOptions,
@@ -153,12 +179,9 @@ const openLoad = async (
   const target = chooseLoadTarget(info, options, metadata)
   const previous = tables.find(({ name }) => name === info.name)
   const table = await prepareTable(db, info, target, { previous, key: metadata?.key ?? [], history })
-  await declareStream(db, info, { ...target, ...mapToColumns(table, target) }, share === undefined)
   const cursor = target.cursor === undefined ? undefined : findColumn(table, target.cursor)
-  await insertLoad(db, { ...ids, generation: target.generation, counts: share === undefined }, info, now)
-  if (share !== undefined) await declareShareLoad(db, { share, stream: info.name, load: ids.load })
   return {
-    id: ids.load,
+    id,
     stream: info.name,
     share,
     schema: JSON.stringify(info.schema),
@@ -175,67 +198,6 @@ const openLoad = async (
     state: undefined,
     hasChanges: false,
   }
-}
-
-/** The column of an attribute, which may have another name. */
-const findColumn = ({ columns }: Table, attribute: string): Column | undefined =>
-  columns.find((column) => attributeOf(column) === attribute)
-
-/** The columns of the key and the cursor. */
-export const mapToColumns = (
-  table: Table,
-  { key, cursor }: Pick<LoadTarget, 'key' | 'cursor'>,
-): Pick<LoadTarget, 'key' | 'cursor'> => {
-  const toName = (attribute: string) => findColumn(table, attribute)?.name ?? attribute
-  return { key: key.map(toName), cursor: cursor === undefined ? undefined : toName(cursor) }
-}
-
-/** The table with its declared columns, and one row for each key if the key or its type has changed; `key`: the columns of the key until now. */
-const prepareTable = async (
-  db: Database,
-  info: StreamInfo,
-  target: LoadTarget,
-  { previous, key, history }: { previous: Table | undefined; key: ReadonlyArray<string>; history: boolean },
-): Promise<Table> => {
-  const current = await ensureTable(db, info.name, previous, info.schema, [...target.key, target.cursor ?? ''])
-  if (history) await createHistoryTable(db, current)
-  const table = { ...current, history: current.history || history }
-  const missing = [...target.key, target.cursor].find(
-    (attribute) => attribute !== undefined && findColumn(table, attribute) === undefined,
-  )
-  if (missing !== undefined) return rejectStream(info, `its key or cursor ${missing} is not an attribute of its schema`)
-  const previousKey = previous && readKeyTypes(previous, key)
-  const newKey = target.key.map((attribute) => ({ attribute, type: findColumn(table, attribute)?.type }))
-  if (previousKey !== undefined && newKey.length > 0 && JSON.stringify(previousKey) !== JSON.stringify(newKey))
-    await applyChangedKey(db, info, table, target)
-  return table
-}
-
-type KeyTypes = ReadonlyArray<{ readonly attribute: string | null; readonly type: ColumnType | undefined }>
-
-/** The key that the table was merged by until now, with its types. */
-const readKeyTypes = (table: Table, key: ReadonlyArray<string>): KeyTypes =>
-  key.map((name) => {
-    const column = table.columns.find((other) => other.name === name)
-    return { attribute: column === undefined ? name : attributeOf(column), type: column?.type }
-  })
-
-/** Rows without a value of the new key could never be replaced or deleted: only a load that replaces all rows may leave them. */
-const applyChangedKey = async (db: Database, info: StreamInfo, table: Table, target: LoadTarget): Promise<void> => {
-  const { key, cursor } = mapToColumns(table, target)
-  const without = Number(
-    await db.scalar(
-      `SELECT count(*) FROM ${quoteIdentifier(table.name)} AS t WHERE ${key.map((name) => `t.${quoteIdentifier(name)} IS NULL`).join(' OR ')}`,
-    ),
-  )
-  if (without > 0 && target.minimumGeneration === 0)
-    rejectStream(
-      info,
-      `its key is now ${target.key.join(', ')}, and ${without} of its rows in the file have no such value`,
-      'Read it anew with a full refresh, or into another file with --db.',
-    )
-  await db.run(repeatedKeysSql(table, key))
-  await db.run(keepNewestSql(table, key, cursor))
 }
 
 /** Applies a schema that changed while the stream was read: a tap may declare its stream again. */
@@ -257,8 +219,19 @@ export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Pr
     )
   })
 
-const rejectStream = ({ name }: StreamInfo, reason: string, remedy = 'Correct the catalog.'): never => {
-  throw new CommandError(configFailure(`Stream ${name} cannot be written: ${reason}. ${remedy}`))
+/** Why a commit failed. The records are JSON in all but a few files, so that they are looked through only once DuckDB has refused them. */
+export const explainCommitFailure = (changes: ReadonlyArray<Change>, error: unknown): unknown => {
+  if (error instanceof CommandError) return error
+  for (const { load, spool, records } of changes) {
+    let number = records - spool.count()
+    for (const { json } of spool.records()) {
+      number += 1
+      const parsed = parseJson(json)
+      if (E.isLeft(parsed))
+        return new CommandError(systemFailure(`Record ${number} of the stream ${load.stream} ${parsed.left}.`))
+    }
+  }
+  return error
 }
 
 /** What a commit does, in words. */
@@ -285,16 +258,3 @@ export const summarizeLoad = ({ stream, status, records, startedAt, endedAt }: L
   records,
   seconds: ((endedAt ?? now) - startedAt) / 1000,
 })
-
-/** Adds a row to `_loads`. */
-const insertLoad = (
-  db: Database,
-  load: { readonly load: number; readonly run: number; readonly generation: number; readonly counts: boolean },
-  info: StreamInfo,
-  now: number,
-): Promise<void> =>
-  db.run(
-    `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status)
-     SELECT ${load.load}, ${load.run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, ${countRowsSql(info.name, load.counts)}, $generation::BIGINT, 'running'`,
-    { stream: info.name, mode: info.syncMode, now, generation: load.generation },
-  )

@@ -8,12 +8,13 @@ import type { LakeShare } from '../store/lake-access'
 import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
 import { deletionsTableName, listStreamTables, type Table } from '../store/tables'
 import { createViews } from '../store/views'
-import { commitWithinMemory, explainCommitFailure } from './commit'
+import { commitWithinMemory } from './commit'
 import { type LoadOptions, nameShare } from './earlier-runs'
 import { wideTableColumns } from './insert'
 import { hasManyOldRows, removeOldRowsInParts } from './merge'
 import {
   describeChanges,
+  explainCommitFailure,
   forgetArrivals,
   type Load,
   type LoadSummary,

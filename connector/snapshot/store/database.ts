@@ -43,8 +43,8 @@ export type Database = {
   readonly stream: (sql: string, values?: QueryParameters) => Promise<QueryResult>
   /** Appends at most 100,000 rows, given as the values of each column, to a temporary table of these types: all of them, or none where it rejects. */
   readonly appendColumns: (table: string, types: ReadonlyArray<DuckDBType>, columns: Columns) => Promise<void>
-  /** Commits what `body` does, or rolls it back and calls `undo`; a lake may run it again then. Transactions do not nest. */
-  readonly transaction: <A>(body: () => Promise<A>, undo?: () => void) => Promise<A>
+  /** Commits what `body` does, or rolls it back and calls `undo`; a lake may run it again then, and `prepare` while it waits. They do not nest. */
+  readonly transaction: <A>(body: () => Promise<A>, undo?: () => void, prepare?: () => Promise<unknown>) => Promise<A>
   /** Another connection to the same file, for concurrent statements. Close it before this one. */
   readonly connect: () => Promise<Database>
   /**

@@ -30,8 +30,8 @@ const lockSql = (name: string, lock: number): string =>
   `SELECT ${name.startsWith('pg_try') ? 'got' : 'true'} AS got FROM postgres_query('lake_locks', 'SELECT ${name}(${lockSpace}, ${lock})${name.startsWith('pg_try') ? '' : '::text'} AS got')`
 
 type Locks = {
-  /** Keeps every other process from committing while `body` runs. */
-  readonly withCommitLock: <A>(body: () => Promise<A>) => Promise<A>
+  /** Keeps every other process from committing while `body` runs; until they let it, runs `prepare` again and again. */
+  readonly withCommitLock: <A>(body: () => Promise<A>, prepare?: () => Promise<unknown>) => Promise<A>
   readonly release: () => Promise<void>
 }
 
@@ -71,12 +71,22 @@ const openLocks = async (db: Database, { path, name, access, options }: LakePlac
     await release()
     throw error
   }
-  const withCommitLock: Locks['withCommitLock'] = async (body) => {
+  const withCommitLock: Locks['withCommitLock'] = async (body, prepare) => {
     await commit.run('BEGIN')
+    let isPending = true
+    const locked = commit.scalar(lockSql('pg_advisory_xact_lock', commitLock)).finally(() => {
+      isPending = false
+    })
     try {
-      await commit.scalar(lockSql('pg_advisory_xact_lock', commitLock))
+      // Each time costs a question to the catalogue.
+      while (prepare !== undefined && isPending) {
+        await Promise.race([locked, sleep(2000, undefined, { ref: false })])
+        if (isPending) await prepare()
+      }
+      await locked
       return await body()
     } finally {
+      await locked.catch(() => undefined)
       await commit.run('ROLLBACK').catch(() => undefined)
     }
   }
@@ -216,23 +226,21 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
     const ask = <A>(question: () => Promise<A>): Promise<A> =>
       runAgain(() => (isInTransaction ? question() : base.withMemory('reading the catalogue', question)))
     await runAgain(reattach)
-    const commitOnce = <A>(body: () => Promise<A>, id: string): Promise<A> =>
-      explain(() =>
-        locks.withCommitLock(async () => {
-          isInTransaction = true
-          try {
-            return await base.transaction(async () => {
-              const result = await body()
-              await base.run(
-                `CALL lake.set_commit_message('feedback-connector', '', extra_info => ${quoteLiteral(id)})`,
-              )
-              return result
-            })
-          } finally {
-            isInTransaction = false
-          }
-        }),
-      )
+    const commitOnce = <A>(body: () => Promise<A>, id: string, prepare?: () => Promise<unknown>): Promise<A> =>
+      explain(async () => {
+        const commit = async (): Promise<A> => {
+          const result = await body()
+          await base.run(`CALL lake.set_commit_message('feedback-connector', '', extra_info => ${quoteLiteral(id)})`)
+          return result
+        }
+        // From here on no statement is run again alone: a new connection would not have the lock.
+        isInTransaction = true
+        try {
+          return await locks.withCommitLock(() => base.transaction(commit), prepare)
+        } finally {
+          isInTransaction = false
+        }
+      })
     const isCommitted = async (id: string): Promise<boolean> =>
       Number(
         await base.scalar(
@@ -240,7 +248,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
         ),
       ) > 0
     /** Runs `body` to its commit, again where that may help. */
-    const transaction: Database['transaction'] = async (body, undo) => {
+    const transaction: Database['transaction'] = async (body, undo, prepare) => {
       const id = randomUUID()
       const until = performance.now() + retryMillis
       let result: { readonly value: Awaited<ReturnType<typeof body>> } | undefined
@@ -253,7 +261,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
         try {
           if (attempt > 0 && result !== undefined && (await isCommitted(id))) return result.value
           if (attempt > 0) undo?.()
-          return await commitOnce(run, id)
+          return await commitOnce(run, id, prepare)
         } catch (error) {
           const isLost = isTransient(error)
           if (!(isLost ? performance.now() < until : isConflict(error) && attempt < mostConflicts)) {

@@ -61,33 +61,34 @@ export const listStreamMetadata = async (db: Database): Promise<ReadonlyArray<St
 export const countRowsSql = (table: string, counts: boolean): string =>
   counts ? `(SELECT count(*) FROM ${quoteIdentifier(table)})` : 'NULL'
 
-/** Writes the stream's row in `_streams`. `resetsState`: deletes its saved state too; `counts`: whether its table is counted. */
-export const declareStream = async (
+/** Writes the streams' rows in `_streams`; `counts`: whether their tables are counted. */
+export const declareStreams = async (
   db: Database,
-  info: StreamInfo,
-  target: {
-    /** The columns of the key; empty if every record is a row. */
-    readonly key: ReadonlyArray<string>
-    readonly cursor: string | undefined
-    readonly generation: number
-    readonly minimumGeneration: number
-    readonly resetsState: boolean
-  },
+  streams: ReadonlyArray<{
+    readonly info: StreamInfo
+    readonly target: {
+      /** The columns of the key; empty if every record is a row. */
+      readonly key: ReadonlyArray<string>
+      readonly cursor: string | undefined
+      readonly generation: number
+      readonly minimumGeneration: number
+      /** Deletes the saved state too. */
+      readonly resetsState: boolean
+    }
+  }>,
   counts: boolean,
 ): Promise<void> => {
-  await db.run('DELETE FROM _streams WHERE stream = $stream', { stream: info.name })
-  await db.run(
-    `INSERT INTO _streams (stream, schema, primary_key, cursor, generation, refreshing, rows) SELECT
-       $stream, $schema, [${target.key.map(quoteLiteral).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing, ${countRowsSql(info.name, counts)}`,
-    {
-      stream: info.name,
-      schema: JSON.stringify(info.schema),
-      cursor: target.cursor ?? null,
-      generation: target.generation,
-      refreshing: target.minimumGeneration > 0,
-    },
-  )
-  if (target.resetsState) await db.run('DELETE FROM _state WHERE stream = $stream', { stream: info.name })
+  const listNames = (some: typeof streams) => some.map(({ info }) => quoteLiteral(info.name)).join(', ')
+  const rows = streams.map(({ info, target }) => {
+    const key = `[${target.key.map(quoteLiteral).join(', ')}]::VARCHAR[]`
+    const cursor = target.cursor === undefined ? 'NULL' : quoteLiteral(target.cursor)
+    return `(${quoteLiteral(info.name)}, ${quoteLiteral(JSON.stringify(info.schema))}, ${key}, ${cursor}, ${target.generation}, ${target.minimumGeneration > 0}, ${countRowsSql(info.name, counts)})`
+  })
+  const resets = streams.filter(({ target }) => target.resetsState)
+  await db.run(`
+    DELETE FROM _streams WHERE stream IN (${listNames(streams)});
+    INSERT INTO _streams (stream, schema, primary_key, cursor, generation, refreshing, rows) VALUES ${rows.join(', ')}
+    ${resets.length === 0 ? '' : `; DELETE FROM _state WHERE stream IN (${listNames(resets)})`}`)
 }
 
 /** A cursor as `_loads` keeps it: times in UTC with milliseconds, other values as DuckDB prints them. */

@@ -221,21 +221,23 @@ export const historyTableName = (stream: string): string => `_history_${stream}`
 /** Every stream's table in a file. `attached`: the name of an attached file, in place of the one that was opened. */
 export const listStreamTables = async (db: Database, attached?: string): Promise<ReadonlyArray<Table>> => {
   const airbyteNames = new Set<string>(airbyteColumns.map(([column]) => column))
-  const databaseSql = attached === undefined ? 'current_database()' : quoteLiteral(attached)
+  const historyPrefix = historyTableName('')
   const tables = new Map<string, Array<Column>>()
+  // The names of streams do not begin so. In a lake each question of this kind takes as long as some statements.
+  const historyNames = new Set<string>()
   for (const row of await db.query(`
     SELECT table_name, column_name, data_type FROM duckdb_columns()
-    WHERE database_name = ${databaseSql}
-      AND table_name IN (SELECT stream FROM ${attached === undefined ? '' : `${quoteIdentifier(attached)}.`}_streams) ORDER BY table_name, column_index`)) {
-    const columns = tables.get(String(row.table_name)) ?? []
-    tables.set(String(row.table_name), columns)
-    if (!airbyteNames.has(String(row.column_name)))
-      columns.push({ name: String(row.column_name), type: toColumnType(String(row.data_type)) })
+    WHERE database_name = ${attached === undefined ? 'current_database()' : quoteLiteral(attached)}
+      AND (starts_with(table_name, ${quoteLiteral(historyPrefix)})
+        OR table_name IN (SELECT stream FROM ${attached === undefined ? '' : `${quoteIdentifier(attached)}.`}_streams)) ORDER BY table_name, column_index`)) {
+    const [name, column] = [String(row.table_name), String(row.column_name)]
+    if (name.startsWith(historyPrefix)) historyNames.add(name)
+    else {
+      const columns = tables.get(name) ?? []
+      tables.set(name, columns)
+      if (!airbyteNames.has(column)) columns.push({ name: column, type: toColumnType(String(row.data_type)) })
+    }
   }
-  const histories = await db.query(
-    `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = ${databaseSql} AND starts_with(table_name, ${quoteLiteral(historyTableName(''))})`,
-  )
-  const historyNames = new Set(histories.map(({ name }) => String(name)))
   return [...tables].map(([name, columns]) => ({
     name,
     columns: readColumns(columns),

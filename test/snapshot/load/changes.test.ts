@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { LoadTarget } from '../../../connector/snapshot/load/earlier-runs'
+import { mapToColumns } from '../../../connector/snapshot/load/evolve'
 import { createSpool } from '../../../connector/snapshot/load/insert'
 import {
   type Change,
   describeChanges,
   type Load,
-  mapToColumns,
   summarizeLoad,
   takeChange,
 } from '../../../connector/snapshot/load/stream-load'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   activateGeneration,
-  declareShareLoad,
+  declareShareLoads,
   finishRefresh,
   nameShare,
   openLoadStates,
@@ -63,13 +63,12 @@ describe('shares of a backfill', () => {
   it('have the last of their loads', async () => {
     await useMetadata(`INSERT INTO _shares VALUES ('0/2', 'b', 3, '{}', NULL)`, async (db) => {
       const share = nameShare({ index: 0, count: 2 })
-      for (const [stream, load] of [
-        ["it's", 4],
-        ["it's", 5],
-        ['b', 6],
-      ] as const)
-        await declareShareLoad(db, { share, stream, load })
-      await declareShareLoad(db, { share: '1/2', stream: 'b', load: 7 })
+      await declareShareLoads(db, share, [{ stream: "it's", id: 4 }])
+      await declareShareLoads(db, share, [
+        { stream: "it's", id: 5 },
+        { stream: 'b', id: 6 },
+      ])
+      await declareShareLoads(db, '1/2', [{ stream: 'b', id: 7 }])
       expect(await list(db, '_shares', 'share', 'stream', 'load')).toEqual(['0/2 b 6', "0/2 it's 5", '1/2 b 7'])
     })
   })
