@@ -15,7 +15,7 @@ import {
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
 import { evolveTable, findUndeclaredColumns, mapToColumns } from './evolve'
 import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'
-import { findMetTimes, type KnownRows, learnTables, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
+import { findMetVersions, type KnownRows, learnTables, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import {
   applyDeletions,
   applyKnownDeletions,
@@ -253,7 +253,7 @@ const insertBatch = async (
       ),
     ) > 0
   if (hasMet) {
-    const scope = isPartOfKey && known !== undefined ? await findMetTimes(db, key, known) : undefined
+    const scope = isPartOfKey && known !== undefined ? await findMetVersions(db, table, key, known) : undefined
     await db.run(keepNewestSql(table, key, cursor, rows, scope))
   }
   await db.run(insertRowsSql(table, rows, hasMet ? key : []))

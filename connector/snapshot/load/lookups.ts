@@ -11,19 +11,21 @@ export const keySql = (key: ReadonlyArray<string>) => ({
   isWhole: key.map((column) => `t.${quoteIdentifier(column)} IS NOT NULL`).join(' AND '),
 })
 
-/** A temporary table about the rows that a table has or had: `key`, the hash of the columns `names`, and `time`, that of the column `time`. */
-export type KnownRows = {
-  readonly set: string
-  readonly names: ReadonlyArray<string>
-  readonly time: string | undefined
-}
+/**
+ * A temporary table about the rows that a table has or had: `key`, the hash of the columns `names`; `version`, that of the lake which added the row, null
+ * where a column hides it; and `time`, that of the column `time`.
+ */
+export type KnownRows = { readonly set: string; readonly names: ReadonlyArray<string> }
 
 /** The hash of some columns of the table `t`. */
 const hashSql = (names: ReadonlyArray<string>): string =>
   `hash(${names.map((name) => `t.${quoteIdentifier(name)}`).join(', ')})`
 
+/** Whether a column of the table hides the version that DuckLake gives for each row. */
+const hidesVersions = ({ columns }: Table): boolean => columns.some(({ name }) => name.toLowerCase() === 'snapshot_id')
+
 /** Which rows are to be known, of which table. */
-type Wanted = Omit<KnownRows, 'set'> & { readonly table: Table }
+type Wanted = { readonly table: Table; readonly names: ReadonlyArray<string>; readonly time: string | undefined }
 
 /**
  * Learns the rows that the tables of a lake have before the open transaction writes to them. A share of a backfill commits often, and all its commits
@@ -49,8 +51,9 @@ const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<R
     const before = learned.find((other) => other.description === description)
     const number = Number(before?.number ?? free + i)
     const set = `temp._known_${number}`
+    const version = hidesVersions(table) ? 'NULL::BIGINT' : 't.snapshot_id'
     const rowsOf = (source: string) =>
-      `SELECT ${hashSql(names)} AS key${time === undefined ? '' : `, t.${quoteIdentifier(time)} AS time`} FROM ${source} AS t`
+      `SELECT ${hashSql(names)} AS key, ${version} AS version${time === undefined ? '' : `, t.${quoteIdentifier(time)} AS time`} FROM ${source} AS t`
     if (before?.is_kept !== true)
       statements.push(
         `CREATE OR REPLACE TEMP TABLE _known_${number} AS ${rowsOf(quoteIdentifier(table.name))}`,
@@ -62,7 +65,7 @@ const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<R
         `INSERT INTO ${set} ${rowsOf(`ducklake_table_insertions('lake', 'main', ${quoteLiteral(table.name)}, ${Number(before.version) + 1}, ${current})`)}`,
         `UPDATE _known SET version = ${current} WHERE number = ${number}`,
       )
-    return { set, names, time }
+    return { set, names }
   })
   if (statements.length > 0) await db.run(statements.join(';\n'))
   return rows
@@ -84,26 +87,24 @@ export const learnTables = async (
 }
 
 /**
- * A condition that is true for all rows of the table `t` whose keys are in `_met`: their times are between those that are known of their reviews.
- * DuckLake reads only the files that may have such times. Undefined where nothing is known of the times.
+ * A condition that is true for all rows of the table `t` whose keys are in `_met`: the versions that added them. DuckLake reads only the files of these.
+ * Undefined where the versions are not known.
  */
-export const findMetTimes = async (
+export const findMetVersions = async (
   db: Database,
+  table: Table,
   key: ReadonlyArray<string>,
-  known: KnownRows,
+  { set, names }: KnownRows,
 ): Promise<string | undefined> => {
-  const { set, names, time } = known
-  if (time === undefined) return undefined
+  if (hidesVersions(table)) return undefined
   const hash = `hash(${names.map((name) => `k${key.indexOf(name)}`).join(', ')})`
-  const [found] = await db.query(`
-    SELECT min(time)::VARCHAR AS least, max(time)::VARCHAR AS greatest, count(*) - count(time) AS without
-    FROM ${set} SEMI JOIN (SELECT ${hash} AS key FROM _met) USING (key)`)
-  if (Number(found?.without) > 0) return undefined
-  if (found?.least === null || found?.greatest === null) return 'false'
-  const [least, greatest] = [found?.least, found?.greatest].map(
-    (value) => `${quoteLiteral(String(value))}::TIMESTAMPTZ`,
+  const found = await db.query(
+    `SELECT DISTINCT version::INTEGER AS version FROM ${set} SEMI JOIN (SELECT ${hash} AS key FROM _met) USING (key)`,
   )
-  return `t.${quoteIdentifier(time)} BETWEEN ${least} AND ${greatest}`
+  if (found.length === 0) return 'false'
+  return found.some(({ version }) => version === null)
+    ? undefined
+    : `t.snapshot_id IN (${found.map(({ version }) => version).join(', ')})`
 }
 
 /**

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { findMetTimes, learnTables } from '../../../connector/snapshot/load/lookups'
+import { findMetVersions, learnTables } from '../../../connector/snapshot/load/lookups'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { listStreamTables, type Table } from '../../../connector/snapshot/store/tables'
 import {
@@ -25,6 +25,7 @@ beforeEach(async () => {
   await snapshot.db.run(`
     CREATE TABLE version AS SELECT 5 AS id;
     CREATE TABLE kept AS SELECT range AS snapshot_id FROM range(6);
+    ALTER TABLE reviews ADD COLUMN snapshot_id BIGINT DEFAULT 5; ALTER TABLE review_contents ADD COLUMN snapshot_id BIGINT DEFAULT 5;
     CREATE TABLE added AS SELECT *, 0 AS version FROM reviews WHERE false;
     CREATE MACRO ducklake_current_snapshot(lake) AS TABLE FROM version;
     CREATE MACRO ducklake_snapshots(lake) AS TABLE FROM kept;
@@ -43,7 +44,7 @@ const listKnown = async (all?: ReadonlyArray<Table>): Promise<ReadonlyArray<numb
 }
 const add = (version: number, id: number) =>
   snapshot.db.run(
-    `UPDATE version SET id = ${version}; INSERT INTO kept VALUES (${version}); INSERT INTO added BY NAME SELECT * REPLACE (${id} AS id), ${version} AS version FROM reviews LIMIT 1`,
+    `UPDATE version SET id = ${version}; INSERT INTO kept VALUES (${version}); INSERT INTO added BY NAME SELECT * REPLACE (${id} AS id, ${version} AS snapshot_id), ${version} AS version FROM reviews LIMIT 1`,
   )
 
 describe('what a share learns of the lake', () => {
@@ -100,7 +101,7 @@ describe('what a share learns of the lake', () => {
   it('is by review and time for tables of reviews, by the key for others, and of no table without one', async () => {
     const [reviews, contents] = tables.filter(({ name }) => name !== 'deleted_reviews')
     const other: Table = { ...(reviews as Table), name: 'others', columns: reviews?.columns.slice(0, 2) ?? [] }
-    await snapshot.db.run('CREATE TABLE others AS SELECT id, rating FROM reviews')
+    await snapshot.db.run('CREATE TABLE others AS SELECT id, rating, snapshot_id FROM reviews')
     const keyless = { ...other, name: 'keyless' }
     const known = await learnTables(
       snapshot.db,
@@ -124,41 +125,41 @@ describe('what a share learns of the lake', () => {
   })
 })
 
-describe('the times of rows that a batch meets', () => {
-  /** The ids of the rows between the times of those with the keys `met`; undefined where the times are not known. */
-  const findScope = async (met: ReadonlyArray<number>, key: ReadonlyArray<string> = ['id']) => {
-    const known = (await learn()).get('reviews')
+describe('the versions of rows that a batch meets', () => {
+  /** The condition for the rows with the keys `met`; undefined where their versions are not known. */
+  const findScope = async (met: ReadonlyArray<number>, key: ReadonlyArray<string> = ['id'], all = tables) => {
+    const [reviews] = reviewsOf(all)
+    const known = (await learn(reviewsOf(all))).get('reviews')
     const columns = key.map((column, i) => `${column === 'id' ? 'id' : '7'} AS k${i}`).join(', ')
     await snapshot.db.run(
       `CREATE OR REPLACE TEMP TABLE _met AS SELECT ${columns} FROM range(10) AS ids(id) WHERE id IN (${[...met, -1]})`,
     )
-    const scope = known && (await findMetTimes(snapshot.db, key, known))
-    if (scope === undefined) return undefined
-    const rows = await snapshot.db.query(`SELECT id FROM reviews AS t WHERE ${scope} ORDER BY id`)
-    return rows.map(({ id }) => Number(id))
+    return reviews && known && findMetVersions(snapshot.db, reviews, key, known)
   }
+  const versionsOf = (scope: string | undefined) => scope?.match(/\d+/g)?.map(Number).sort()
 
-  it('are those of all rows with their keys, whatever else the key has', async () => {
-    await writeMessages(snapshot, streamMessages(reviewsInfo(), ...[3, 4, 5].map((id) => reviewJson(id, id))))
-    expect(await findScope([])).toEqual([])
-    expect(await findScope([9])).toEqual([])
-    expect(await findScope([3])).toEqual([3])
-    expect(await findScope([2, 4])).toEqual([2, 3, 4])
-    expect(await findScope([1, 5, 9], ['rating', 'id'])).toEqual([1, 2, 3, 4, 5])
-  })
-
-  it('are those of every version that was added', async () => {
+  it('are those that added the rows with their keys, whatever else the key has', async () => {
     await findScope([])
-    await snapshot.db.run(`UPDATE version SET id = 6; INSERT INTO kept VALUES (6);
-      INSERT INTO added BY NAME SELECT * REPLACE (1 AS id, '2026-01-01T00:02:00Z' AS "modifiedTime"), 6 AS version FROM reviews LIMIT 1`)
-    expect(await findScope([1])).toEqual([1, 2])
+    await add(6, 3)
+    await add(7, 4)
+    await add(8, 3)
+    expect(await findScope([])).toBe('false')
+    expect(await findScope([9])).toBe('false')
+    expect(await findScope([2, 9])).toBe('t.snapshot_id IN (5)')
+    expect(versionsOf(await findScope([3]))).toEqual([6, 8])
+    expect(versionsOf(await findScope([1, 2, 3, 4], ['rating', 'id']))).toEqual([5, 6, 7, 8])
   })
 
-  it('are unknown where a row has none, or where they were not learned', async () => {
-    await snapshot.db.run('UPDATE reviews SET "modifiedTime" = NULL WHERE id = 2')
-    expect(await findScope([1])).toEqual([1])
-    expect(await findScope([1, 2])).toBeUndefined()
-    const known = { set: 'temp._known_0', names: ['id'], time: undefined }
-    expect(await findMetTimes(snapshot.db, ['id'], known)).toBeUndefined()
+  it('are unknown where a column of the table has their name', async () => {
+    const hidden = tables.map((table) => ({
+      ...table,
+      columns: [...table.columns, { name: 'Snapshot_ID', type: 'BIGINT' as const }],
+    }))
+    expect(await findScope([1])).toBe('t.snapshot_id IN (5)')
+    expect(await findScope([1], ['id'], hidden)).toBeUndefined()
+    // They stay unknown where the column was there as the rows were learned.
+    await snapshot.db.run('DROP TABLE temp._known')
+    expect(await findScope([1], ['id'], hidden)).toBeUndefined()
+    expect(await findScope([1])).toBeUndefined()
   })
 })
