@@ -51,7 +51,7 @@ const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<R
     const before = learned.find((other) => other.description === description)
     const number = Number(before?.number ?? free + i)
     const set = `temp._known_${number}`
-    const version = hidesVersions(table) ? 'NULL::BIGINT' : 't.snapshot_id'
+    const version = hidesVersions(table) ? 'NULL::INTEGER' : 't.snapshot_id::INTEGER'
     const rowsOf = (source: string) =>
       `SELECT ${hashSql(names)} AS key, ${version} AS version${time === undefined ? '' : `, t.${quoteIdentifier(time)} AS time`} FROM ${source} AS t`
     if (before?.is_kept !== true)
@@ -99,7 +99,7 @@ export const findMetVersions = async (
   if (hidesVersions(table)) return undefined
   const hash = `hash(${names.map((name) => `k${key.indexOf(name)}`).join(', ')})`
   const found = await db.query(
-    `SELECT DISTINCT version::INTEGER AS version FROM ${set} SEMI JOIN (SELECT ${hash} AS key FROM _met) USING (key)`,
+    `SELECT DISTINCT version FROM ${set} SEMI JOIN (SELECT ${hash} AS key FROM _met) USING (key)`,
   )
   if (found.length === 0) return 'false'
   return found.some(({ version }) => version === null)
