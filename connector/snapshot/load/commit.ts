@@ -1,4 +1,5 @@
 import { type Database, quoteIdentifier } from '../store/database'
+import { isOutOfMemory } from '../store/failures'
 import { type CursorRange, cursorSql, updateLoadSql, updateRowCountsSql } from '../store/metadata'
 import {
   attributeOf,
@@ -114,8 +115,11 @@ const commitChanges = async (
   const undo = () => changes.map(({ load }, i) => Object.assign(load, { table: oldTables[i] ?? load.table }))
   try {
     const prepared = await prepareChanges(db, changes, tables)
-    const learn = changes.some(({ load }) => isOfShare(db, load)) ? () => learnChanged(db, changes, tables) : undefined
-    await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo, learn)
+    await db.transaction(
+      () => commitWithin(db, changes, prepared, tables, now),
+      undo,
+      () => learnEarly(db, changes, tables),
+    )
   } finally {
     const staged = changes.flatMap(({ load }, i) => (isOfShare(db, load) ? [stagedName(i)] : []))
     if (staged.length > 0) await db.run(staged.map((name) => `DROP TABLE IF EXISTS ${name}`).join('; '))
@@ -139,6 +143,18 @@ const learnChanged = async (
   return keyed.length === 0 ? new Map() : learnTables(db, keyed, tables)
 }
 
+/** The same before the transaction, as far as it can be learned: not where a version was expired just now. The transaction learns the rest. */
+const learnEarly = async (
+  db: Database,
+  changes: ReadonlyArray<Change>,
+  tables: ReadonlyArray<Table>,
+): Promise<void> => {
+  if (!changes.some(({ load }) => isOfShare(db, load))) return
+  await learnChanged(db, changes, tables).catch((error: unknown) => {
+    if (isOutOfMemory(error)) throw error
+  })
+}
+
 /**
  * The other writers of a lake wait for as long as a transaction lasts. So a share types its rows here, which takes most of a commit, and learns what
  * the lake has, which takes a process that has just begun the longer the larger the lake is.
@@ -148,7 +164,7 @@ const prepareChanges = async (
   changes: ReadonlyArray<Change>,
   tables: ReadonlyArray<Table>,
 ): Promise<ReadonlyArray<Prepared>> => {
-  if (changes.some(({ load }) => isOfShare(db, load))) await learnChanged(db, changes, tables)
+  await learnEarly(db, changes, tables)
   const undeclared = await findUndeclaredColumns(
     db,
     changes.map(({ load: { table }, spool }) => ({ table, spool })),

@@ -43,27 +43,33 @@ const readAll = async ({ db }: Snapshot) => {
   return rows
 }
 
-/** A lake with the tables of `snapshot`, and its statements with whether each was in a transaction. `before`: runs before each commit. */
-const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => undefined) => {
+/**
+ * A lake with the tables of `snapshot`, and its statements with whether each was in a transaction. `before`: runs before each commit; `fail`: rejects
+ * each question outside of one for the rows that the lake has.
+ */
+const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => undefined, fail?: Error) => {
   const statements: Array<{ readonly sql: string; readonly isWithin: boolean }> = []
   let [isWithin, version] = [false, 0]
   // Each question is of another version, and there is no change feed: the tables are read anew.
   const noted = (sql: string): string => {
     statements.push({ sql, isWithin })
     version += 1
+    if (fail !== undefined && !isWithin && sql.includes('ducklake_current_snapshot')) throw fail
     return sql
       .replaceAll(`ducklake_current_snapshot('lake')`, `(SELECT ${version} AS id)`)
       .replaceAll(`ducklake_snapshots('lake')`, '(SELECT 0 AS snapshot_id)')
+      .replaceAll('t.snapshot_id', '0')
   }
   const lake: Database = {
     ...db,
     lake: { dataPath: '/data' },
     run: (sql, ...rest) => db.run(noted(sql), ...rest),
-    query: (sql, ...rest) => db.query(noted(sql), ...rest),
+    query: async (sql, ...rest) => db.query(noted(sql), ...rest),
     scalar: (sql, ...rest) => db.scalar(noted(sql), ...rest),
-    transaction: async (body, undo) => {
+    transaction: async (body, undo, prepare) => {
       // Only a commit of changes undoes anything but its statements.
       if (undo !== undefined) await before()
+      await prepare?.()
       isWithin = true
       return db.transaction(body, undo).finally(() => {
         isWithin = false
@@ -94,6 +100,28 @@ describe('a commit into a lake that several processes share', () => {
       return rows
     }
     expect(await load(true)).toEqual(await load(false))
+  })
+
+  it('learns what the lake has before the other writers wait, and again when they do where it could not', async () => {
+    const load = async (fail?: Error) => {
+      const memory = await openMemorySnapshot()
+      await openLoadStates(memory, share, 'incremental', 0)
+      const learned: boolean[] = []
+      for (const messages of [run(1, 1, 2, 3), run(2, 3, 4)]) {
+        const { snapshot, statements } = watchLake(memory, undefined, fail)
+        await writeMessages(snapshot, messages, { history: true, share })
+        learned.push(...statements.filter(({ sql }) => sql.includes('_known_0 AS')).map(({ isWithin }) => isWithin))
+      }
+      const rows = await readAll(memory)
+      memory.db.close()
+      return { rows, learned }
+    }
+    const expected = await load()
+    expect(expected.learned.slice(0, 3)).toEqual([false, false, true])
+    const late = await load(new Error('No snapshot found at version 3'))
+    expect(late.rows).toEqual(expected.rows)
+    expect(new Set(late.learned)).toEqual(new Set([true]))
+    await expect(load(new Error('Out of Memory Error: failed to allocate data'))).rejects.toThrow('memory')
   })
 
   it.each([undefined, share])('may find its new columns there, as another writer has added them: %j', async (own) => {
