@@ -151,9 +151,9 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'state before the rows of its commit': {
     file: 'snapshot/load/commit.js',
-    find: 'await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo);',
+    find: 'const prepared = await prepareChanges(db, changes, tables);',
     replace:
-      'for (const { load, state } of changes) if (state !== undefined) for (const sql of (0, earlier_runs_1.saveLoadStatesSql)(load, [{ stream: load.stream, state }], now)) await db.run(sql); await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo);',
+      'for (const { load, state } of changes) if (state !== undefined) for (const sql of (0, earlier_runs_1.saveLoadStatesSql)(load, [{ stream: load.stream, state }], now)) await db.run(sql); const prepared = await prepareChanges(db, changes, tables);',
   },
   'state with the first part of a commit': {
     file: 'snapshot/load/commit.js',
