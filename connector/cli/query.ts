@@ -125,16 +125,18 @@ Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or
   },
 })
 
-/** The functions of DuckDB's extension for PostgreSQL, and those that run a text, which could name them. */
-const foreignFunction = /\b(postgres_\w+|json_execute_serialized_sql|query(?="?(?:\s|--.*|\/\*[\s\S]*?\*\/)*\())/i
+/** The functions of DuckDB's extension for PostgreSQL, those that run a text, which could name them, and those that show addresses. */
+const foreignFunction =
+  /\b(postgres_\w+|duckdb_databases|(?:pragma_)?database_list|json_execute_serialized_sql|query(?="?(?:\s|--.*|\/\*[\s\S]*?\*\/)*\())/i
 
 /** By the connection to a lake's catalogue they would reach any database and file that PostgreSQL may read. */
 const refuseForeignFunctions = (sql: string): void => {
   const name = foreignFunction.exec(sql)?.[1]
-  if (name !== undefined)
-    throw new CommandError(
-      configFailure(`The SQL cannot be run. A query reaches the lake alone, and ${name} may reach more.`),
-    )
+  if (name === undefined) return
+  const reason = /database/i.test(name)
+    ? `${name} shows the address of the catalogue, which may hold a password`
+    : `A query reaches the lake alone, and ${name} may reach more`
+  throw new CommandError(configFailure(`The SQL cannot be run. ${reason}.`))
 }
 
 const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<void> =>
