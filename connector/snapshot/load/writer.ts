@@ -5,7 +5,7 @@ import { databaseWriteFailure } from '../store/failures'
 import { protectFiles } from '../store/file'
 import { hasForgotten } from '../store/forgotten'
 import type { LakeShare } from '../store/lake-access'
-import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
+import { checkStateService, closeAbandonedLoadsSql, deletionsTableSql, type LoadStatus } from '../store/metadata'
 import { deletionsTableName, listStreamTables, type Table } from '../store/tables'
 import { createViews } from '../store/views'
 import { commitWithinMemory } from './commit'
@@ -66,10 +66,8 @@ export const createSnapshotWriter = async (
   { db }: Snapshot,
   { now, loadOptions = {}, history = false, share }: SnapshotWriterOptions,
 ): Promise<SnapshotWriter> => {
-  await db.transaction(async () => {
-    await db.run(deletionsTableSql)
-    if (share === undefined) await closeAbandonedLoads(db)
-  })
+  // The shares of a lake wait for each other's transactions, and a lake has the table from its beginning.
+  if (share === undefined) await db.transaction(() => db.run(`${deletionsTableSql}; ${closeAbandonedLoadsSql}`))
   const shareName = share && nameShare(share)
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
   // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups whose rows were replaced, a few

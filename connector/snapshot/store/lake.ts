@@ -23,8 +23,7 @@ import {
 } from './lake-access'
 
 /** The locks of a lake are advisory locks of its PostgreSQL: they end with their connection, however the process ends. */
-const lockSpace = 0x66646c6b
-const [commitLock, runLock, firstShareLock] = [1, 2, 1000]
+const [lockSpace, commitLock, runLock, firstShareLock] = [0x66646c6b, 1, 2, 1000]
 
 const lockSql = (name: string, lock: number): string =>
   `SELECT ${name.startsWith('pg_try') ? 'got' : 'true'} AS got FROM postgres_query('lake_locks', 'SELECT ${name}(${lockSpace}, ${lock})${name.startsWith('pg_try') ? '' : '::text'} AS got')`
@@ -95,9 +94,8 @@ const openLocks = async (db: Database, { path, name, access, options }: LakePlac
 
 /** For how long a commit is tried again while PostgreSQL or the storage cannot be reached, and how long between two tries at most. */
 const [retryMillis, longestDelay] = [120_000, 10_000]
-const mostConflicts = 20
-/** How often a statement outside a transaction is tried again. */
-const lostTries = 5
+/** How often a commit that conflicts is tried again, and a statement outside a transaction. */
+const [mostConflicts, lostTries] = [20, 5]
 
 const isConflict = (error: unknown): boolean =>
   error instanceof Error && /Transaction conflict|could not serialize access|deadlock detected/i.test(error.message)
@@ -173,8 +171,10 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
     let dataPath = ''
     const attach = async (): Promise<void> => {
       locks = await openLocks(base, place)
-      // Two processes that make one lake would each make half of it.
-      await locks.withCommitLock(async () => {
+      // Two processes that make one lake would each make half of it; one that is made, to its last option, is opened beside its writers.
+      const madeSql = `SELECT made FROM postgres_query('lake_locks', 'SELECT count(*)::int AS made FROM ducklake_metadata WHERE key LIKE ''parquet_row_group_size%''')`
+      const made = isPostgres && access === 'write' ? await base.scalar(madeSql).catch(() => 0) : 0
+      await (made === 0 ? locks : noLocks).withCommitLock(async () => {
         const sql = attachSql(place, options.version)
         await base.run(sql).catch(async (error: unknown) => {
           // Only the catalogue knows where the rows of an existing lake are.

@@ -142,8 +142,7 @@ export const updateLoadSql = (
 export const historyCountName = (stream: string): string => `history rows of ${stream}`
 
 /**
- * Saves each table's number of rows, and of older versions, so that `verify` can tell whether rows were added or removed by anything but a load.
- * Without `counts`, saves that nobody has counted them.
+ * Saves each table's number of rows, and of older versions, so that `verify` can tell whether rows were added or removed by anything but a load. Without `counts`, nobody has counted them.
  */
 export const updateRowCountsSql = (
   streams: ReadonlyArray<string>,
@@ -189,8 +188,7 @@ export const viewMark = 'Made by feedback-connector.'
 export const regionsTableName = '_regions'
 
 /** A killed run leaves its loads at status `running`; the next run marks them incomplete. */
-export const closeAbandonedLoads = (db: Database): Promise<void> =>
-  db.run(`UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`)
+export const closeAbandonedLoadsSql = `UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`
 
 /** `state`: JSON as it is printed, in which no control character stands unescaped. */
 export type StreamStateText = { readonly stream: string; readonly state: string }
@@ -251,11 +249,12 @@ export const requireService = async ({ db }: Snapshot, service: ServiceIdentity,
 const otherServiceAdvice =
   'Nothing was changed. Give another file with --db. To empty this one and start anew, add --start-anew; if only the address or the application id of the same service has changed, add --service-moved.'
 
-/** Makes sure, before anything is read, that the file holds the data of this service or none, and remembers whose data it holds. */
-export const claimSnapshot = (snapshot: Snapshot, service: ServiceIdentity, other: OtherService): Promise<void> =>
-  snapshot.db.transaction(async () => {
-    const { db } = snapshot
-    if (other === 'refuse') await requireService(snapshot, service, otherServiceAdvice)
+/** Makes sure, before anything is read, that the file holds the data of this service or none, and remembers whose; writes only what is new. */
+export const claimSnapshot = async ({ db }: Snapshot, service: ServiceIdentity, other: OtherService): Promise<void> => {
+  const [owner, address] = [await readMeta(db, 'service'), await readMeta(db, 'address')]
+  if (owner === service.fingerprint && address === service.address) return
+  await db.transaction(async () => {
+    if (other === 'refuse') await requireService({ db }, service, otherServiceAdvice)
     const saved = await readService(db)
     if (saved !== undefined && !isSameService(saved, service.fingerprint)) {
       if (other === 'empty') await emptySnapshot(db)
@@ -267,6 +266,7 @@ export const claimSnapshot = (snapshot: Snapshot, service: ServiceIdentity, othe
     }
     await saveService(db, service)
   })
+}
 
 const saveService = async (db: Database, { address, fingerprint }: ServiceIdentity): Promise<void> => {
   await db.run(`DELETE FROM _meta WHERE name IN ('service', 'address')`)
