@@ -28,11 +28,11 @@ const hidesVersions = ({ columns }: Table): boolean => columns.some(({ name }) =
 type Wanted = { readonly table: Table; readonly names: ReadonlyArray<string>; readonly time: string | undefined }
 
 /**
- * Learns the rows that the tables of a lake have before the open transaction writes to them. A share of a backfill commits often, and all its commits
+ * By table: learns the rows that the tables of a lake have before the open transaction writes to them. A share of a backfill commits often, and all its commits
  * would read the keys of ever more files: so each file is read once, as what its version has added. Rows that were removed since stay known.
  * What the transaction has learned is forgotten where it fails, since temporary tables are part of it.
  */
-const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<ReadonlyArray<KnownRows>> => {
+const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<ReadonlyMap<string, KnownRows>> => {
   const found = await db.query(`
     CREATE TEMP TABLE IF NOT EXISTS _known (number INTEGER, description VARCHAR, version BIGINT);
     SELECT current.id::INTEGER AS current, number, description, version::INTEGER AS version,
@@ -42,7 +42,7 @@ const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<R
   const learned = found.filter(({ number }) => number !== null)
   const free = 1 + Math.max(-1, ...learned.map(({ number }) => Number(number)))
   const statements: string[] = []
-  const rows = wanted.map(({ table, names, time }, i): KnownRows => {
+  const known = wanted.map(({ table, names, time }, i): readonly [string, KnownRows] => {
     // Values of another type have other hashes.
     const types = [...names, ...(time === undefined ? [] : [time])].map(
       (column) => table.columns.find(({ name }) => name === column)?.type,
@@ -65,10 +65,10 @@ const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<R
         `INSERT INTO ${set} ${rowsOf(`ducklake_table_insertions('lake', 'main', ${quoteLiteral(table.name)}, ${Number(before.version) + 1}, ${current})`)}`,
         `UPDATE _known SET version = ${current} WHERE number = ${number}`,
       )
-    return { set, names }
+    return [table.name, { set, names }]
   })
   if (statements.length > 0) await db.run(statements.join(';\n'))
-  return rows
+  return new Map(known)
 }
 
 /** What `learnRows` says of each table that belongs to reviews, by review, and of other `keyed` ones by their key. */
@@ -82,8 +82,7 @@ export const learnTables = async (
     wanted.set(table.name, { table, names: [id], time })
   for (const { table, key } of keyed)
     if (!wanted.has(table.name) && key.length > 0) wanted.set(table.name, { table, names: key, time: undefined })
-  const known = await learnRows(db, [...wanted.values()])
-  return new Map([...wanted.keys()].flatMap((name, i) => (known[i] === undefined ? [] : [[name, known[i]]])))
+  return learnRows(db, [...wanted.values()])
 }
 
 /**

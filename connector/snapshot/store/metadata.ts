@@ -141,9 +141,7 @@ export const updateLoadSql = (
 /** The name in `_meta` of the number of rows in a stream's history table. */
 export const historyCountName = (stream: string): string => `history rows of ${stream}`
 
-/**
- * Saves each table's number of rows, and of older versions, so that `verify` can tell whether rows were added or removed by anything but a load. Without `counts`, nobody has counted them.
- */
+/** Saves each table's number of rows, and of older versions, so that `verify` sees what no load has added or removed; `counts`: see `countRowsSql`. */
 export const updateRowCountsSql = (
   streams: ReadonlyArray<string>,
   histories: ReadonlyArray<string>,
