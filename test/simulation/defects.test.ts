@@ -99,7 +99,11 @@ const promises: Readonly<Record<string, readonly [promise: string, ...where: Rea
   'an older version of a row counted in the audit': ['a right audit', '"audit":true', '"churn":0[.]'],
   'tokens beside the rate': ['the rate', '"requests_per_minute":30', '"tokenSeconds":120'],
   'the forgotten are read again': ['forgotten for good', '"forget":'],
-  'a new file whose folder is not synced': ['forgotten for good', '"forget":', '"fault":"power failure"'],
+  'a new file whose folder is not synced': [
+    'forgotten for good',
+    '"forget":',
+    '"fault":"power failure","amount":[012][}]',
+  ],
   'only contents leave with their version': ['nothing beyond', '"hasFamily":true'],
 }
 
@@ -130,6 +134,9 @@ const firstSeeds = new Map(
 )
 const searchFrom = (defect: string): number => Number(process.env.DEFECTS_FROM ?? firstSeeds.get(defect) ?? 1)
 
+/** What worlds print with all safeguards, by their seed. */
+const wholeWorlds = new Map<string, string>()
+
 describe('some seed shows that a safeguard is missing', { timeout: 600_000 }, () => {
   test('of each', () => {
     expect(Object.keys(promises)).toEqual(Object.keys(defects))
@@ -154,8 +161,10 @@ describe('some seed shows that a safeguard is missing', { timeout: 600_000 }, ()
     )
     expect(stdout).toContain(`: ${promise}: `)
     expect(status).toBe(1)
-    // The same world keeps its promises with the safeguard.
+    // The same world keeps its promises with the safeguard. Some worlds show several.
     const [, seed = ''] = /^seed (\d+): /m.exec(stdout) ?? []
-    expect((await simulate('--seeds', seed, '--hashes')).stdout).toContain('0 broke a promise')
+    const whole = wholeWorlds.get(seed) ?? (await simulate('--seeds', seed, '--hashes')).stdout
+    wholeWorlds.set(seed, whole)
+    expect(whole).toContain('0 broke a promise')
   })
 })
