@@ -8,6 +8,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/slow/**', ...longTests],
+    globalSetup: 'test/support/global-setup.ts',
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Most of the time a worker waits for the commands it started: more of them than cores keep two cores busy.

@@ -14,6 +14,7 @@ class WorldsFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: 'test/support/global-setup.ts',
     testTimeout: 120_000,
     hookTimeout: 120_000,
     maxWorkers: 3,
