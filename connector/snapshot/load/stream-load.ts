@@ -109,9 +109,9 @@ export const openLoads = (
     const tables = await listStreamTables(db)
     const known = await listStreamMetadata(db)
     const last = Number(await db.scalar('SELECT coalesce(max(load), 0) FROM _loads'))
-    const loads: Load[] = []
+    const streams: { readonly info: StreamInfo; readonly load: Load }[] = []
     for (const info of infos) {
-      const names = [...known, ...loads].map(({ stream }) => stream)
+      const names = [...known.map(({ stream }) => stream), ...streams.map(({ load }) => load.stream)]
       const other = names.find((name) => name !== info.name && name.toLowerCase() === info.name.toLowerCase())
       if (other !== undefined)
         return rejectStream(
@@ -120,30 +120,27 @@ export const openLoads = (
           'Read it into a file of its own with --db.',
         )
       const metadata = known.find(({ stream }) => stream === info.name)
-      loads.push(await openLoad(db, last + loads.length + 1, info, { ...options, tables, metadata }, now))
+      const load = await openLoad(db, last + streams.length + 1, info, { ...options, tables, metadata }, now)
+      streams.push({ info, load })
     }
-    await declareLoads(db, run, infos, loads, options.share, now)
-    return loads
+    if (streams.length > 0) await declareLoads(db, run, streams, options.share, now)
+    return streams.map(({ load }) => load)
   })
 
 /** Writes the rows of the loads in the metadata tables. In a lake each statement takes its time, so there is one for all loads. */
 const declareLoads = async (
   db: Database,
   run: number,
-  infos: ReadonlyArray<StreamInfo>,
-  loads: ReadonlyArray<Load>,
+  streams: ReadonlyArray<{ readonly info: StreamInfo; readonly load: Load }>,
   share: string | undefined,
   now: number,
 ): Promise<void> => {
-  if (loads.length === 0) return
   const counts = share === undefined
-  const streams = infos.flatMap((info, i) => {
-    const load = loads[i]
-    return load === undefined
-      ? []
-      : [{ info, load, target: { ...load.target, ...mapToColumns(load.table, load.target) } }]
-  })
-  await declareStreams(db, streams, counts)
+  const declared = streams.map(({ info, load }) => ({
+    info,
+    target: { ...load.target, ...mapToColumns(load.table, load.target) },
+  }))
+  await declareStreams(db, declared, counts)
   const rows = streams.map(
     ({ info, load }) =>
       `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000), 0, ${countRowsSql(info.name, counts)}, ${load.target.generation}, 'running')`,
@@ -151,7 +148,12 @@ const declareLoads = async (
   await db.run(
     `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status) VALUES ${rows.join(', ')}`,
   )
-  if (share !== undefined) await declareShareLoads(db, share, loads)
+  if (share !== undefined)
+    await declareShareLoads(
+      db,
+      share,
+      streams.map(({ load }) => load),
+    )
 }
 
 const openLoad = async (

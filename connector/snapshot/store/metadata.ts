@@ -18,9 +18,8 @@ export const [firstFormat, snapshotFormat] = [1, 2] as const
 export const deletionsTableSql = 'CREATE TABLE IF NOT EXISTS _deletions (id BIGINT, time TIMESTAMPTZ)'
 
 /**
- * The metadata tables. `_streams`: each stream's declaration, its current generation and its number of rows. `_loads`: one row
- * for each stream and run; `records` counts the records received, `source_records` those the source says it sent, `rows` those
- * of the table afterwards; cursor_from and cursor_to are the least and the greatest cursor received.
+ * The metadata tables. `_streams`: each stream's declaration, current generation and number of rows. `_loads`: one row for each stream and run, with the
+ * records received, those that the source says it sent, the rows of the table afterwards, and the least and the greatest cursor received.
  */
 export const metadataTablesSql = `
   CREATE TABLE _meta (name VARCHAR, value VARCHAR);
@@ -78,17 +77,20 @@ export const declareStreams = async (
   }>,
   counts: boolean,
 ): Promise<void> => {
-  const listNames = (some: typeof streams) => some.map(({ info }) => quoteLiteral(info.name)).join(', ')
   const rows = streams.map(({ info, target }) => {
     const key = `[${target.key.map(quoteLiteral).join(', ')}]::VARCHAR[]`
-    const cursor = target.cursor === undefined ? 'NULL' : quoteLiteral(target.cursor)
-    return `(${quoteLiteral(info.name)}, ${quoteLiteral(JSON.stringify(info.schema))}, ${key}, ${cursor}, ${target.generation}, ${target.minimumGeneration > 0}, ${countRowsSql(info.name, counts)})`
+    return `(${quoteLiteral(info.name)}, ${quoteLiteral(JSON.stringify(info.schema))}::JSON, ${key}, ${target.cursor === undefined ? 'NULL' : quoteLiteral(target.cursor)}, ${target.generation}, ${target.minimumGeneration > 0}, ${countRowsSql(info.name, counts)})`
   })
-  const resets = streams.filter(({ target }) => target.resetsState)
-  await db.run(`
-    DELETE FROM _streams WHERE stream IN (${listNames(streams)});
-    INSERT INTO _streams (stream, schema, primary_key, cursor, generation, refreshing, rows) VALUES ${rows.join(', ')}
-    ${resets.length === 0 ? '' : `; DELETE FROM _state WHERE stream IN (${listNames(resets)})`}`)
+  const columns = 'stream, schema, primary_key, cursor, generation, refreshing, rows'
+  const given = `SELECT * FROM (VALUES ${rows.join(', ')}) AS given(${columns})`
+  // A share that was begun again changes nothing: each change is a file that all writers of the lake read whenever they commit.
+  const changedSql = `SELECT stream FROM (${given} EXCEPT SELECT ${columns} FROM _streams)`
+  const changed = counts ? streams.map(({ info }) => info.name) : (await db.query(changedSql)).map((row) => row.stream)
+  const resets = streams.filter(({ target }) => target.resetsState).map(({ info }) => info.name)
+  const isOneOf = (names: typeof changed) => `stream IN (${names.map((name) => quoteLiteral(String(name))).join(', ')})`
+  const replaceSql = `DELETE FROM _streams WHERE ${isOneOf(changed)}; INSERT INTO _streams (${columns}) ${given} WHERE ${isOneOf(changed)}`
+  if (changed.length > 0) await db.run(replaceSql)
+  if (resets.length > 0) await db.run(`DELETE FROM _state WHERE ${isOneOf(resets)}`)
 }
 
 /** A cursor as `_loads` keeps it: times in UTC with milliseconds, other values as DuckDB prints them. */
@@ -158,7 +160,7 @@ export const updateRowCountsSql = (
       return `DELETE FROM _meta WHERE name = ${name}; INSERT INTO _meta VALUES (${name}, ${countRowsSql(historyTableName(stream), counts)}::VARCHAR)`
     })
   return [
-    `UPDATE _streams SET rows = counted.rows FROM (VALUES ${counted}) AS counted(name, rows) WHERE stream = name`,
+    `UPDATE _streams SET rows = counted.rows FROM (VALUES ${counted}) AS counted(name, rows) WHERE stream = name AND _streams.rows IS DISTINCT FROM counted.rows`,
     ...older,
   ]
 }

@@ -292,3 +292,47 @@ describe('a stream that is declared again in its run', () => {
     })
   })
 })
+
+describe('a share that is begun again', () => {
+  const othersInfo = { ...thingsInfo, name: 'others' }
+  const openShare = (db: Database, ...infos: ReadonlyArray<StreamInfo>) => open(db, infos, { share: '0/2' })
+  const readPlaces = async (db: Database) =>
+    Object.fromEntries(
+      (await db.query('SELECT stream, rowid::INTEGER AS place FROM _streams')).map(({ stream, place }) => [
+        stream,
+        place,
+      ]),
+    )
+
+  it('writes only the streams that it declares otherwise', async () => {
+    await onEmptyFile(async (db) => {
+      await db.run(
+        'CREATE TABLE _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)',
+      )
+      await openShare(db, thingsInfo, othersInfo)
+      const first = await readPlaces(db)
+      await openShare(db, thingsInfo, othersInfo)
+      expect(await readPlaces(db)).toEqual(first)
+      await openShare(
+        db,
+        createStreamInfo('things', { id: integerSchema, at: instantSchema, more: textSchema }, ['id'], 'at'),
+        othersInfo,
+      )
+      const second = await readPlaces(db)
+      expect(second).toEqual({ others: first.others, things: expect.any(Number) })
+      expect(second.things).not.toBe(first.things)
+    })
+  })
+
+  it('no longer says how many rows there are', async () => {
+    await onEmptyFile(async (db) => {
+      await db.run(
+        'CREATE TABLE _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)',
+      )
+      await openShare(db, thingsInfo, othersInfo)
+      await db.run(`UPDATE _streams SET rows = 0 WHERE stream = 'things'`)
+      await openShare(db, thingsInfo, othersInfo)
+      expect(await list(db, '_streams', 'stream', 'rows')).toEqual(['others null', 'things null'])
+    })
+  })
+})
