@@ -53,9 +53,9 @@ const drawVerbs = (runs: number, reviews: number, chance: Chance) => {
     else if (drawn < 0.5) disturbances.push({ ...disk, fault: 'power failure', amount: chance.between(0, 60) })
     else if (drawn < 0.6)
       disturbances.push({ ...disk, fault: 'full disk', amount: chance.pick([-2_000_000, -1_000_000, -300_000]) })
-    // The machine stops soon after the file was replaced: the next run is the first to write it.
+    // The machine stops soon after the file was replaced: the next run is the first to write it, unless it is a quiet one.
     const later = chance.split(`after ${run}`)
-    if (later.happens(0.25))
+    if (run + 1 < runs && later.happens(0.25))
       disturbances.push({ ...disk, run: run + 1, fault: 'power failure', amount: later.between(0, 2) })
   }
   return { verbs, disturbances }

@@ -35,6 +35,8 @@ const insert = (db: Database, columns: string, ...rows: ReadonlyArray<string>) =
   db.run(
     `INSERT INTO things (${columns}, _airbyte_raw_id, _airbyte_generation_id) VALUES ${rows.map((values, i) => `(${values}, ${rawSql(i + 1)}, 0)`).join(', ')}`,
   )
+const createSharesTable = (db: Database) =>
+  db.run('CREATE TABLE _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)')
 const readKeys = (db: Database) => list(db, '_streams', 'stream', 'primary_key::VARCHAR')
 
 describe('a stream is refused', () => {
@@ -142,9 +144,7 @@ describe('a stream is opened', () => {
 
   it('in a share, which has its load', async () => {
     await onEmptyFile(async (db) => {
-      await db.run(
-        'CREATE TABLE _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)',
-      )
+      await createSharesTable(db)
       expect((await openThings(db, thingsInfo, {}, { share: '0/2' })).share).toBe('0/2')
       expect(await list(db, '_shares', 'share', 'stream', 'load')).toEqual(['0/2 things 1'])
     })
@@ -306,9 +306,7 @@ describe('a share that is begun again', () => {
 
   it('writes only the streams that it declares otherwise', async () => {
     await onEmptyFile(async (db) => {
-      await db.run(
-        'CREATE TABLE _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)',
-      )
+      await createSharesTable(db)
       await openShare(db, thingsInfo, othersInfo)
       const first = await readPlaces(db)
       await openShare(db, thingsInfo, othersInfo)
@@ -326,9 +324,7 @@ describe('a share that is begun again', () => {
 
   it('no longer says how many rows there are', async () => {
     await onEmptyFile(async (db) => {
-      await db.run(
-        'CREATE TABLE _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)',
-      )
+      await createSharesTable(db)
       await openShare(db, thingsInfo, othersInfo)
       await db.run(`UPDATE _streams SET rows = 0 WHERE stream = 'things'`)
       await openShare(db, thingsInfo, othersInfo)
