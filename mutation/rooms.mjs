@@ -36,6 +36,13 @@ export const rooms = {
       ],
       'evolve.ts': ['evolve.test.ts', 'writer.test.ts'],
       'insert.ts': ['insert.test.ts', 'evolve.test.ts', 'writer.test.ts'],
+      'lookups.ts': [
+        'merge-sql.test.ts',
+        'learn-tables.test.ts',
+        'commit-lake.test.ts',
+        'merge.test.ts',
+        'writer.test.ts',
+      ],
       'merge.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts', 'old-rows.test.ts', 'commit.test.ts'],
       'stream-load.ts': [
         'open-loads.test.ts',

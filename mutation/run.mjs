@@ -149,17 +149,21 @@ const mutateFile = async (name, file) => {
 
 const percent = (killed, all) => (all === 0 ? '–' : `${((100 * killed) / all).toFixed(1)} %`)
 
+const listFiles = (name) => readdirSync(join(root, 'connector', name)).filter((file) => file !== 'index.ts')
+
 const main = async () => {
   if (values.help) return process.stdout.write(usage)
   const unknown = values.room.find((name) => rooms[name] === undefined)
   if (unknown !== undefined) fail(`no room ${unknown}; there are ${Object.keys(rooms).join(', ')}`)
+  const all = values.room.flatMap((name) => listFiles(name))
+  const missing = values.file?.find((name) => !all.includes(`${name}.ts`))
+  if (missing !== undefined)
+    fail(`no file ${missing}; there are ${all.map((file) => file.replace(/\.ts$/, '')).join(', ')}`)
   install()
   const listed = readSurvivors(readFileSync(join(import.meta.dirname, 'survivors.md'), 'utf8'))
   let newSurvivors = 0
   for (const name of values.room) {
-    const files = readdirSync(join(root, 'connector', name)).filter(
-      (file) => file !== 'index.ts' && (values.file?.includes(file.replace(/\.ts$/, '')) ?? true),
-    )
+    const files = listFiles(name).filter((file) => values.file?.includes(file.replace(/\.ts$/, '')) ?? true)
     let [killed, mutants] = [0, 0]
     for (const file of files) {
       const { alive, ...counts } = await mutateFile(name, file)

@@ -44,9 +44,7 @@ const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<R
   const statements: string[] = []
   const known = wanted.map(({ table, names, time }, i): readonly [string, KnownRows] => {
     // Values of another type have other hashes.
-    const types = [...names, ...(time === undefined ? [] : [time])].map(
-      (column) => table.columns.find(({ name }) => name === column)?.type,
-    )
+    const types = names.map((column) => table.columns.find(({ name }) => name === column)?.type)
     const description = JSON.stringify([table.name, names, time, types])
     const before = learned.find((other) => other.description === description)
     const number = Number(before?.number ?? free + i)

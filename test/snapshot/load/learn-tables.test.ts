@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { findMetVersions, learnTables } from '../../../connector/snapshot/load/lookups'
+import {
+  countVersionsSql,
+  findMetVersions,
+  learnTables,
+  type ReviewBatch,
+} from '../../../connector/snapshot/load/lookups'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
-import { listStreamTables, type Table } from '../../../connector/snapshot/store/tables'
+import { findReviewReference, listStreamTables, type Table } from '../../../connector/snapshot/store/tables'
 import {
   contentJson,
   openMemorySnapshot,
@@ -83,19 +88,27 @@ describe('what a share learns of the lake', () => {
   })
 
   it('is learned anew of a key of another type, whose values have other hashes', async () => {
-    const learnById = (all: ReadonlyArray<Table>) =>
-      learnTables(snapshot.db, [{ table: reviewsOf(all)[0] as Table, key: ['id'] }], [])
-    await learnById(tables)
+    const reviews = reviewsOf(tables)[0] as Table
+    const learnById = (type: 'BIGINT' | 'VARCHAR') => {
+      const columns = [...reviews.columns.filter(({ name }) => name !== 'id'), { name: 'id', type }]
+      return learnTables(snapshot.db, [{ table: { ...reviews, columns }, key: ['id'] }], [])
+    }
+    await learnById('BIGINT')
     await snapshot.db.run('CREATE OR REPLACE TABLE reviews AS SELECT * REPLACE (id::VARCHAR AS id) FROM reviews')
-    const typed = tables.map((table) => ({
-      ...table,
-      columns: table.columns.map((column) => (column.name === 'id' ? { ...column, type: 'VARCHAR' as const } : column)),
-    }))
-    const known = await learnById(typed)
-    const set = known.get('reviews')?.set
+    const set = (await learnById('VARCHAR')).get('reviews')?.set
     expect(
       await snapshot.db.scalar(`SELECT count(*) FROM ${set} WHERE key IN (hash(1::VARCHAR), hash(2::VARCHAR))`),
     ).toBe(2)
+  })
+
+  it('is kept apart by table, whichever is learned first', async () => {
+    const contents = tables.filter(({ name }) => name === 'review_contents')
+    await listKnown()
+    const first = (await learn(contents)).get('review_contents')?.set
+    await snapshot.db.run('UPDATE reviews SET id = 3 WHERE id = 2; INSERT INTO reviews BY NAME SELECT 4 AS id')
+    expect(await listKnown()).toEqual([1, 2])
+    expect((await learn([...tables].reverse())).get('review_contents')?.set).toBe(first)
+    expect(await snapshot.db.scalar(`SELECT count(*) FROM ${first} WHERE key = hash(1)`)).toBe(1)
   })
 
   it('is by review and time for tables of reviews, by the key for others, and of no table without one', async () => {
@@ -150,6 +163,17 @@ describe('the versions of rows that a batch meets', () => {
     expect(versionsOf(await findScope([1, 2, 3, 4], ['rating', 'id']))).toEqual([5, 6, 7, 8])
   })
 
+  it('are found by all of a key that has several columns', async () => {
+    const [reviews] = reviewsOf(tables)
+    const other: Table = { ...(reviews as Table), name: 'others', columns: reviews?.columns.slice(0, 2) ?? [] }
+    await snapshot.db.run(`
+      CREATE TABLE others AS SELECT id, 7 AS rating, id + 10 AS snapshot_id FROM range(4) AS ids(id);
+      CREATE OR REPLACE TEMP TABLE _met AS SELECT id AS k0, rating AS k1 FROM (VALUES (2, 7), (3, 8)) AS keys(id, rating)`)
+    const key = ['id', 'rating']
+    const known = (await learnTables(snapshot.db, [{ table: other, key }], [])).get('others')
+    expect(known && (await findMetVersions(snapshot.db, other, key, known))).toBe('t.snapshot_id IN (12)')
+  })
+
   it('are unknown where a column of the table has their name', async () => {
     const hidden = tables.map((table) => ({
       ...table,
@@ -161,5 +185,31 @@ describe('the versions of rows that a batch meets', () => {
     await snapshot.db.run('DROP TABLE temp._known')
     expect(await findScope([1], ['id'], hidden)).toBeUndefined()
     expect(await findScope([1])).toBeUndefined()
+  })
+})
+
+describe('the versions of reviews beside those of a batch', () => {
+  const count = async (...rows: ReadonlyArray<readonly [id: number, minute: number]>): Promise<number> => {
+    const values = rows.map(([id, minute]) => `(${id}, TIMESTAMPTZ '2026-01-01T00:0${minute}:00Z')`)
+    await snapshot.db.run(
+      `CREATE OR REPLACE TEMP TABLE batch AS SELECT * FROM (VALUES ${values.join(', ')}) AS rows(id, "modifiedTime")`,
+    )
+    const reference = findReviewReference(reviewsOf(tables)[0] as Table)
+    const known = await learn()
+    return Number(
+      await snapshot.db.scalar(
+        countVersionsSql([{ ...reference, batch: 'batch' } as ReviewBatch], [...known.values()]),
+      ),
+    )
+  }
+
+  it('are none where a review is new, or known with its time', async () => {
+    expect(await count([1, 1], [2, 2], [3, 3])).toBe(0)
+  })
+
+  it('are those that are known with another time, and those that the batch has itself', async () => {
+    expect(await count([1, 2])).toBe(1)
+    expect(await count([1, 2], [2, 3])).toBe(2)
+    expect(await count([3, 1], [3, 2])).toBe(1)
   })
 })
