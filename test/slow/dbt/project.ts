@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import type { Sandbox } from '../../../connector/sandbox/start'
 import manifest from '../../../package.json'
 import { docsFolder, fillIn } from '../../support/doc-blocks'
@@ -36,6 +38,24 @@ const sections = (sandbox: Sandbox): ReadonlyMap<string, string> =>
       ]),
   )
 
+/** Starts a process that runs dbt for a list of arguments, one list at a time; it ends with this process. */
+const startDbt = (cwd: string, env: Readonly<Record<string, string | undefined>>): Project['dbt'] => {
+  const server = spawn(pythonProgram('dbt', 'python'), [join(__dirname, 'serve_dbt.py')], {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const answers = createInterface(server.stdout)[Symbol.asyncIterator]()
+  return async (...args) => {
+    server.stdin.write(`${JSON.stringify(args)}\n`)
+    const { value, done } = await answers.next()
+    if (done) throw new Error(`dbt ${args.join(' ')} has ended without an answer`)
+    const { status, output } = JSON.parse(value)
+    if (status !== 0) throw new Error(`dbt ${args.join(' ')} ended with ${status}:\n${output.slice(-4000)}`)
+    return output
+  }
+}
+
 /** Prepares the page's commands: the package as a git repository, and programs on the path. `folder` holds reviews.duckdb and config.json. */
 export const createProject = async (sandbox: Sandbox, postgres: Postgres, folder: string): Promise<Project> => {
   const git = join(folder, 'git')
@@ -63,7 +83,7 @@ export const createProject = async (sandbox: Sandbox, postgres: Postgres, folder
       if (text === undefined || text === '') throw new Error(`docs/dbt.md has no commands under ${heading}`)
       return runShellOrThrow('bash', ['-c', `set -euo pipefail\n${text}`], how)
     },
-    dbt: (...args) => runShellOrThrow(pythonProgram('dbt', 'dbt'), args, how),
+    dbt: startDbt(folder, env),
     readRows: async (kind, place, relations) =>
       JSON.parse(
         await runShellOrThrow(
