@@ -125,17 +125,19 @@ Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or
   },
 })
 
-/** The functions of DuckDB's extension for PostgreSQL, those that run a text, which could name them, and those that show addresses. */
-const foreignFunction =
-  /\b(postgres_\w+|duckdb_databases|(?:pragma_)?database_list|json_execute_serialized_sql|query(?="?(?:\s|--.*|\/\*[\s\S]*?\*\/)*\())/i
+/** Functions of DuckDB's extension for PostgreSQL, and those that take a text which could name them; what shows addresses; tables beside the lake's. */
+const foreignName =
+  /\b(postgres_\w+|duckdb_databases|(?:pragma_)?database_list|(?:duckdb|pg)_settings|current_setting|json_execute_serialized_sql|query_table|query(?="?(?:\s|--.*|\/\*[\s\S]*?\*\/)*\()|__ducklake_metadata_lake(?!"?\.(?:"?public"?\.)?"?ducklake_))/i
 
 /** By the connection to a lake's catalogue they would reach any database and file that PostgreSQL may read. */
-const refuseForeignFunctions = (sql: string): void => {
-  const name = foreignFunction.exec(sql)?.[1]
+const refuseForeignNames = (sql: string): void => {
+  const name = foreignName.exec(sql)?.[1]
   if (name === undefined) return
-  const reason = /database/i.test(name)
-    ? `${name} shows the address of the catalogue, which may hold a password`
-    : `A query reaches the lake alone, and ${name} may reach more`
+  const reason = name.startsWith('__')
+    ? `A query reaches the lake alone, and of ${name} the tables ducklake_… alone`
+    : /database|setting/i.test(name)
+      ? `${name} shows the address of the catalogue, which may hold a password`
+      : `A query reaches the lake alone, and ${name} may reach more`
   throw new CommandError(configFailure(`The SQL cannot be run. ${reason}.`))
 }
 
@@ -149,7 +151,7 @@ const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<voi
       let sql = text
       let typed = text
       try {
-        if (db.path.startsWith(postgresPrefix)) refuseForeignFunctions(text)
+        if (db.path.startsWith(postgresPrefix)) refuseForeignNames(text)
         if (isName(text))
           sql = await askQuestion(db, requireQuestion(text), query.filters, query.regions, io.printWarning)
         else await createNamedViews(db, text, query.regions, io.printWarning)

@@ -84,8 +84,8 @@ export const learnTables = async (
 }
 
 /**
- * A condition that is true for all rows of the table `t` whose keys are in `_met`: the versions that added them. DuckLake reads only the files of these.
- * Undefined where the versions are not known.
+ * A condition that is true for all rows of the table `t` whose keys are in `_met`: the versions that added them, or none yet where the open transaction
+ * has written them anew, as it does for a wider column. DuckLake reads only the files of these. Undefined where the versions are not known.
  */
 export const findMetVersions = async (
   db: Database,
@@ -98,10 +98,9 @@ export const findMetVersions = async (
   const found = await db.query(
     `SELECT DISTINCT version FROM ${set} SEMI JOIN (SELECT ${hash} AS key FROM _met) USING (key)`,
   )
-  if (found.length === 0) return 'false'
-  return found.some(({ version }) => version === null)
-    ? undefined
-    : `t.snapshot_id IN (${found.map(({ version }) => version).join(', ')})`
+  if (found.some(({ version }) => version === null)) return undefined
+  const versions = found.map(({ version }) => version).join(', ')
+  return versions === '' ? 't.snapshot_id IS NULL' : `(t.snapshot_id IN (${versions}) OR t.snapshot_id IS NULL)`
 }
 
 /**

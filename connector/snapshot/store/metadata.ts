@@ -157,7 +157,7 @@ export const updateRowCountsSql = (
     .filter((name) => streams.includes(name))
     .map((stream) => {
       const name = quoteLiteral(historyCountName(stream))
-      return `DELETE FROM _meta WHERE name = ${name}; INSERT INTO _meta VALUES (${name}, ${countRowsSql(historyTableName(stream), counts)}::VARCHAR)`
+      return `INSERT INTO _meta SELECT ${name}, NULL WHERE NOT EXISTS (FROM _meta WHERE name = ${name}); UPDATE _meta SET value = counted.rows FROM (SELECT ${countRowsSql(historyTableName(stream), counts)}::VARCHAR AS rows) AS counted WHERE name = ${name} AND value IS DISTINCT FROM counted.rows`
     })
   return [
     `UPDATE _streams SET rows = counted.rows FROM (VALUES ${counted}) AS counted(name, rows) WHERE stream = name AND _streams.rows IS DISTINCT FROM counted.rows`,

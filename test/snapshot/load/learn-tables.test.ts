@@ -156,9 +156,9 @@ describe('the versions of rows that a batch meets', () => {
     await add(6, 3)
     await add(7, 4)
     await add(8, 3)
-    expect(await findScope([])).toBe('false')
-    expect(await findScope([9])).toBe('false')
-    expect(await findScope([2, 9])).toBe('t.snapshot_id IN (5)')
+    expect(await findScope([])).toBe('t.snapshot_id IS NULL')
+    expect(await findScope([9])).toBe('t.snapshot_id IS NULL')
+    expect(await findScope([2, 9])).toBe('(t.snapshot_id IN (5) OR t.snapshot_id IS NULL)')
     expect(versionsOf(await findScope([3]))).toEqual([6, 8])
     expect(versionsOf(await findScope([1, 2, 3, 4], ['rating', 'id']))).toEqual([5, 6, 7, 8])
   })
@@ -171,7 +171,9 @@ describe('the versions of rows that a batch meets', () => {
       CREATE OR REPLACE TEMP TABLE _met AS SELECT id AS k0, rating AS k1 FROM (VALUES (2, 7), (3, 8)) AS keys(id, rating)`)
     const key = ['id', 'rating']
     const known = (await learnTables(snapshot.db, [{ table: other, key }], [])).get('others')
-    expect(known && (await findMetVersions(snapshot.db, other, key, known))).toBe('t.snapshot_id IN (12)')
+    expect(known && (await findMetVersions(snapshot.db, other, key, known))).toBe(
+      '(t.snapshot_id IN (12) OR t.snapshot_id IS NULL)',
+    )
   })
 
   it('are unknown where a column of the table has their name', async () => {
@@ -179,7 +181,7 @@ describe('the versions of rows that a batch meets', () => {
       ...table,
       columns: [...table.columns, { name: 'Snapshot_ID', type: 'BIGINT' as const }],
     }))
-    expect(await findScope([1])).toBe('t.snapshot_id IN (5)')
+    expect(await findScope([1])).toBe('(t.snapshot_id IN (5) OR t.snapshot_id IS NULL)')
     expect(await findScope([1], ['id'], hidden)).toBeUndefined()
     // They stay unknown where the column was there as the rows were learned.
     await snapshot.db.run('DROP TABLE temp._known')
