@@ -432,6 +432,47 @@ describe('a lake in PostgreSQL and S3', () => {
   )
 
   it(
+    'waits where another run took its share while PostgreSQL had ended its connections, and has its locks again',
+    async () => {
+      postgres.ask('CREATE DATABASE held')
+      const dataPath = newTempPath('files')
+      const open = () =>
+        openSnapshot('ducklake:postgres:dbname=held', 'write', {
+          lake: { env: process.env, dataPath, share: { index: 0, count: 2 } },
+        })()
+      const snapshot = await runOrThrow(open)
+      const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'held' AND pid <> pg_backend_pid()`
+      const take = `SELECT pg_advisory_lock(${0x66646c6b}, 1000)`
+      let attempts = 0
+      let holder: ChildProcess | undefined
+      await snapshot.db.transaction(async () => {
+        attempts += 1
+        await snapshot.db.run(`INSERT INTO _meta VALUES ('attempt', '${attempts}')`)
+        if (attempts > 1) return
+        holder = spawn(join(process.env.PG_BIN ?? '', 'psql'), [
+          '-d',
+          'held',
+          '-c',
+          cut,
+          '-c',
+          take,
+          '-c',
+          'SELECT pg_sleep(5)',
+        ])
+        await once(holder.stdout as NonNullable<typeof holder.stdout>, 'data')
+        await sleep(500)
+        await snapshot.db.query('SELECT * FROM _streams')
+      })
+      expect(holder?.exitCode).toBe(0)
+      expect(await snapshot.db.scalar(`SELECT string_agg(value, ' ') FROM _meta WHERE name = 'attempt'`)).toBe('2')
+      const second = await open()
+      expect(E.isLeft(second) && second.left).toMatchObject({ _tag: 'Transient', message: /in use by another run/ })
+      await closeSnapshot(snapshot)
+    },
+    2 * minutes,
+  )
+
+  it(
     'tells what is wrong, and no secret',
     async () => {
       const service = await startService(50)
@@ -491,6 +532,10 @@ describe('a lake in PostgreSQL and S3', () => {
         "FROM query -- a remark\n ('FROM postgres' || '_query(1, 2)')",
         `FROM "query"/**/('SELECT 1')`,
         "FROM json_execute_serialized_sql('{}')",
+        "FROM query_table('duckdb_' || 'databases')",
+        'FROM __ducklake_metadata_lake.pg_catalog.pg_authid',
+        'FROM "__DuckLake_Metadata_Lake"."public"."others"',
+        'FROM __ducklake_metadata_lake /* */ . public . others',
       ])
         expect(await feedback('query', ...placeOf(lake), sql)).toMatchObject({
           status: 78,
@@ -500,13 +545,20 @@ describe('a lake in PostgreSQL and S3', () => {
         'FROM duckdb_databases()',
         'PRAGMA database_list',
         'SELECT file FROM "Pragma_Database_List"()',
+        "SELECT current_setting('allowed_paths')",
+        'FROM duckdb_settings()',
+        'FROM pg_catalog.pg_settings',
       ])
         expect(await feedback('query', ...placeOf(lake), sql)).toMatchObject({
           status: 78,
           stderr: expect.stringContaining('which may hold a password'),
         })
-      const kept = await feedback('query', ...placeOf(lake), '--format', 'csv', 'SELECT count(*) AS n FROM reviews')
-      expect(kept.stdout.split('\n')[1]).toBe('50')
+      for (const [sql, wanted] of [
+        ['SELECT count(*) AS n FROM reviews', '50'],
+        ["SELECT count(*) AS n FROM __ducklake_metadata_lake.ducklake_table WHERE table_name = 'reviews'", '1'],
+        ['SELECT min(snapshot_id) AS n FROM "__ducklake_metadata_lake"."public"."ducklake_snapshot"', '0'],
+      ] as const)
+        expect((await feedback('query', ...placeOf(lake), '--format', 'csv', sql)).stdout.split('\n')[1]).toBe(wanted)
       const other = await feedback(
         'sync',
         '--config',
@@ -771,6 +823,47 @@ describe('shares that write the same reviews', () => {
     // The first writer says what the streams are; the others say the same, and commits do not touch it.
     expect(declared.size).toBe(1)
   })
+})
+
+it('keeps one row a key where a commit gives a column a wider type, which writes all rows anew', async () => {
+  postgres.ask('CREATE DATABASE wider')
+  const dataPath = newTempPath('files')
+  let clock = emittedAt
+  const openShare = async (index: number) => {
+    const share = { index, count: 2 }
+    const snapshot = await runOrThrow(
+      openSnapshot('ducklake:postgres:dbname=wider', 'write', { lake: { env: process.env, dataPath, share } }),
+    )
+    await openLoadStates(snapshot, share, 'incremental', emittedAt)
+    // Each checkpoint is due for a commit.
+    return { snapshot, writer: await createSnapshotWriter(snapshot, { now: () => (clock += 20_000), share }) }
+  }
+  const [first, second] = [await openShare(0), await openShare(1)]
+  const info = reviewsInfo()
+  const later = {
+    ...info,
+    schema: { ...info.schema, properties: { ...Object(info.schema.properties), later: { type: 'string' } } },
+  }
+  const put = async ({ writer }: typeof first, minute: number, more: object) => {
+    const texts = Array.from({ length: 100 }, (_, id) =>
+      JSON.stringify({ ...JSON.parse(reviewJson(id, minute)), ...more }),
+    )
+    await writer.write(recordsMessage('reviews', ...texts))
+    await writer.write(checkpointMessage('reviews', { minute }))
+    await writer.write({ _tag: 'Waiting', stream: 'reviews', until: 0 })
+  }
+  for (const { writer } of [first, second]) await writer.write(startedMessage(info))
+  await put(second, 1, {})
+  await put(second, 2, {})
+  await first.writer.write(startedMessage(later))
+  await first.writer.write({ _tag: 'Waiting', stream: 'reviews', until: 0 })
+  // This share does not know the column: what it brings is JSON, wider than the text of the other one.
+  await put(second, 3, { later: 'x' })
+  const counted = await first.snapshot.db.query(
+    'SELECT count(*)::INT AS rows, count(DISTINCT id)::INT AS ids FROM reviews',
+  )
+  for (const { snapshot } of [first, second]) await closeSnapshot(snapshot)
+  expect(counted).toEqual([{ rows: 100, ids: 100 }])
 })
 
 describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} reviews, ${killCount} times killed (seed ${seed})`, () => {

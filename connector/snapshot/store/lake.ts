@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { CommandError, configFailure, type Failure, runOrThrow, transientFailure } from '../../cdk'
+import { CommandError, configFailure, type Failure, runOrThrow } from '../../cdk'
 import { type Database, type DatabaseOptions, openDatabase, quoteLiteral } from './database'
 import { databaseOpenFailure } from './failures'
 import {
   attachSql,
+  busyFailure,
   describeLake,
   isRemote,
   type LakeOptions,
   type LakePlace,
-  type LakeShare,
   lakeErrorFailure,
   limitRowGroups,
   loadExtension,
@@ -35,11 +35,6 @@ type Locks = {
 }
 
 const noLocks: Locks = { withCommitLock: (body) => body(), release: async () => undefined }
-
-const busyFailure = (name: string, share: LakeShare | undefined): Failure =>
-  transientFailure(
-    `${name} is in use by another run${share === undefined ? '' : `, of the share ${share.index} or of all shares`}. Wait until it ends, or stop it, and try again; --wait 10m waits for it.`,
-  )
 
 /** Connects to the catalogue's PostgreSQL and takes the lock of this run, or of this share of it. */
 const openLocks = async (db: Database, { path, name, access, options }: LakePlace): Promise<Locks> => {
@@ -112,13 +107,8 @@ export const openLake = (
   options: LakeOptions,
   opening: DatabaseOptions,
 ): TaskEither<Failure, Database> => {
-  const place: LakePlace = {
-    path,
-    name: describeLake(path),
-    isPostgres: path.startsWith(postgresPrefix),
-    access,
-    options,
-  }
+  const isPostgres = path.startsWith(postgresPrefix)
+  const place: LakePlace = { path, name: describeLake(path), isPostgres, access, options }
   return TE.tryCatch(
     () => openPlace(place, opening),
     (error) =>
@@ -195,12 +185,21 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       const version = Number(await base.scalar(`SELECT id FROM ducklake_current_snapshot('lake')`))
       await base.run(`USE memory; DETACH lake; ${attachSql(place, version)}`)
     }
+    /** The attached lake with its locks, which all statements wait for; undefined from where its connection was lost. */
+    let attached: Promise<void> | undefined
     const reattach = async (): Promise<void> => {
       await locks.release()
       locks = noLocks
       await base.run('USE memory')
-      for (const attached of ['lake', 'lake_locks']) await base.run(`DETACH DATABASE IF EXISTS ${attached}`)
+      for (const database of ['lake', 'lake_locks']) await base.run(`DETACH DATABASE IF EXISTS ${database}`)
       await attach()
+    }
+    const requireLake = (): Promise<void> => {
+      attached ??= reattach().catch((error: unknown) => {
+        attached = undefined
+        throw error
+      })
+      return attached
     }
     const explain = async <A>(work: () => Promise<A>): Promise<A> => {
       try {
@@ -213,19 +212,20 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
     let isInTransaction = false
     /** Runs a statement of a writer again where the connection was lost; a transaction is run again as a whole. */
     const runAgain = async <A>(work: () => Promise<A>, tries = lostTries): Promise<A> => {
+      const lake = requireLake()
       try {
-        return await explain(work)
+        return await explain(() => lake.then(work))
       } catch (error) {
         if (isInTransaction || access === 'read' || !isTransient(error) || tries === 0) throw error
+        if (attached === lake) attached = undefined
         await sleep(500)
-        await explain(reattach).catch(() => undefined)
         return runAgain(work, tries - 1)
       }
     }
     /** A question outside a transaction takes what memory it needs: the answer of a catalogue grows with the lake. */
     const ask = <A>(question: () => Promise<A>): Promise<A> =>
       runAgain(() => (isInTransaction ? question() : base.withMemory('reading the catalogue', question)))
-    await runAgain(reattach)
+    await runAgain(async () => undefined)
     const commitOnce = <A>(body: () => Promise<A>, id: string, prepare?: () => Promise<unknown>): Promise<A> =>
       explain(async () => {
         const commit = async (): Promise<A> => {
@@ -257,9 +257,11 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
         result = { value }
         return value
       }
-      for (let attempt = 0; ; attempt += 1)
+      for (let attempt = 0; ; attempt += 1) {
+        const lake = requireLake()
         try {
-          if (attempt > 0 && result !== undefined && (await isCommitted(id))) return result.value
+          await explain(() => lake)
+          if (attempt > 0 && result !== undefined && (await explain(() => isCommitted(id)))) return result.value
           if (attempt > 0) undo?.()
           return await commitOnce(run, id, prepare)
         } catch (error) {
@@ -268,12 +270,10 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
             undo?.()
             throw error
           }
+          if (isLost && attached === lake) attached = undefined
           await sleep(Math.min(longestDelay, 200 * 2 ** attempt) * (0.5 + Math.random() / 2))
-          if (isLost)
-            await explain(reattach).catch((failed: unknown) => {
-              if (!isTransient(failed)) throw failed
-            })
         }
+      }
     }
     return {
       ...base,
@@ -283,11 +283,11 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       run: (...statement) => runAgain(() => base.run(...statement)),
       query: (...statement) => ask(() => base.query(...statement)),
       scalar: (...statement) => ask(() => base.scalar(...statement)),
-      stream: (...statement) => explain(() => base.stream(...statement)),
+      stream: (...statement) => explain(() => requireLake().then(() => base.stream(...statement))),
       connect: async () => {
-        const other = await base.connect()
+        const other = { ...(await base.connect()), path: name, lake: { dataPath } }
         await other.run('USE lake')
-        return { ...other, path: name, lake: { dataPath } }
+        return other
       },
       close: () => {
         void locks.release().finally(close)
