@@ -69,13 +69,13 @@ export type ApiError =
    * With a `remedy` a change of the config helps.
    */
   | { readonly _tag: 'Decode'; readonly path: string; readonly message: string; readonly remedy?: string }
-  /** A response with status 200 that reports an application error. */
-  | { readonly _tag: 'Application'; readonly code: string; readonly message: string }
+  /** A response with status 200 that reports an application error; `retryAfter` as for `Http`, where it is an outage or a rate limit. */
+  | { readonly _tag: 'Application'; readonly code: string; readonly message: string; readonly retryAfter?: number }
   /** A response longer than `max_response_mb`. */
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
   /**
    * No token; `cause` says who must act, `code` why no response came, `status` that of the issuer's response, `retryAfter`
-   * (milliseconds) how long the issuer asks to wait.
+   * (milliseconds) how long the issuer asks to wait. `isUnreadable`: its answer is not JSON, which a fault that passes may cause, too.
    */
   | {
       readonly _tag: 'Token'
@@ -83,6 +83,7 @@ export type ApiError =
       readonly code?: string
       readonly status?: number
       readonly retryAfter?: number
+      readonly isUnreadable?: boolean
     }
   /** The service asks to wait longer than `max_wait_seconds`; milliseconds. */
   | { readonly _tag: 'Wait'; readonly wait: number; readonly limit: number }
@@ -155,6 +156,35 @@ const tokenErrorCode =
 /** Whether a body with status 200 reports that the token is missing, wrong or expired. */
 export const isTokenError = (error: ApiError): boolean =>
   error._tag === 'Application' && tokenErrorCode.test(error.code)
+
+/**
+ * Whether the status beside the list of an export, of `rows` rows, reports an error. Beside rows only a code of an HTTP error does:
+ * their list may be cut short. Without a list (undefined) any status does.
+ */
+export const isExportError = (status: unknown, rows: number | undefined): boolean =>
+  rows === undefined || (rows === 0 ? !isSuccessStatus(status) : hasErrorCode(status))
+
+const outageStatuses: ReadonlyArray<number> = [408, 502, 503, 504]
+const limitWords = /too_?(many|\*+)_?requests|(?<![a-z])rate_?limit/i
+const outageWords = /request_?timeout|bad_?gateway|service_?(is_?)?(temporarily_?)?unavailable|gateway_?timeout/i
+
+/**
+ * Whether an error is a rate limit or an outage, which pass and concern every request: by its status or, inside a 200, by a code that
+ * holds such a status, or a code or message with the words for one.
+ */
+export const outageKind = (error: ApiError): 'limit' | 'outage' | undefined => {
+  if (error._tag !== 'Http' && error._tag !== 'Application') return undefined
+  const statuses = error._tag === 'Http' ? [error.status] : (error.code.match(/\d+/g) ?? []).map(Number)
+  const texts = error._tag === 'Http' ? [] : [error.code, error.message].map((text) => text.replace(/[\s_.:-]+/g, '_'))
+  if (statuses.includes(429) || texts.some((text) => limitWords.test(text))) return 'limit'
+  const isOutage =
+    statuses.some((status) => outageStatuses.includes(status)) || texts.some((text) => outageWords.test(text))
+  return isOutage ? 'outage' : undefined
+}
+
+/** Whether an error inside a 200 may be about what was requested: tokens, outages and rate limits are not. */
+export const isRefusalInBody = (error: ApiError): boolean =>
+  error._tag === 'Application' && !isTokenError(error) && outageKind(error) === undefined
 
 const statusMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined

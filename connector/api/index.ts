@@ -7,12 +7,14 @@
 export {
   type ApiError,
   applicationError,
-  hasErrorCode,
+  isExportError,
+  isRefusalInBody,
   isSuccessStatus,
   isTokenError,
   isUnreachableCode,
   maskAttributeName,
   maskCode,
+  outageKind,
   toFailure,
 } from './error'
 export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './http/client'

@@ -100,7 +100,8 @@ export const toDecodeError = (errors: t.Errors): Extract<ApiError, { _tag: 'Deco
   }
 }
 
-const ErrorBody = t.type({
+/** The documented error body. */
+export const ErrorBody = t.type({
   status: t.intersection([t.partial({ code: t.unknown, message: t.unknown }), t.UnknownRecord]),
 })
 
@@ -120,18 +121,6 @@ export const withApplicationError = <A>(response: ResponseCodec<A>): ResponseCod
       response.decode(raw),
       E.mapLeft((error) => E.getOrElse(() => error)(decodeErrorBody(raw))),
     ),
-})
-
-/** An error body is short. */
-const maxErrorBytes = 16_384
-
-/** Decodes as `response` does, unless the body reports that the token expired: the records of an export are read later, without a token. */
-export const withTokenError = <A>(response: ResponseCodec<A>): ResponseCodec<A> => ({
-  ...response,
-  decode: (raw) => {
-    const error = raw.body.length > maxErrorBytes ? E.left(undefined) : decodeErrorBody(raw)
-    return E.isRight(error) && isTokenError(error.right) ? E.left(error.right) : response.decode(raw)
-  },
 })
 
 const parsedVisitRecords = jsonResponse(VisitRecordResult)

@@ -1,6 +1,8 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import type { ApiError } from './error'
+import { type ApiError, applicationError, isExportError, isTokenError } from './error'
 import {
   CommentsEntity,
   CommentsFilter,
@@ -16,17 +18,20 @@ import { Location, LocationSyncResult, VisitRecord } from './model/written'
 import {
   bytesResponse,
   commentsResponse,
+  decodeWith,
   defineRoute,
+  ErrorBody,
   IssuedToken,
   jsonResponse,
   lookupResponse,
+  parseBodyLoosely,
+  type ResponseCodec,
   type Route,
   reviewsResponse,
   type SendRequest,
   TokenRequest,
   visitRecordResponse,
   withApplicationError,
-  withTokenError,
 } from './route'
 
 /** Reviews and summary of one person, location or roll-up entity. */
@@ -89,6 +94,30 @@ export const syncLocations = defineRoute({
   idempotent: true,
 })
 
+/** An error body is short. */
+const maxErrorBytes = 16_384
+
+const ExportErrorBody = t.intersection([ErrorBody, t.partial({ reviews: t.unknown })])
+
+/**
+ * Decodes as `response` does, unless a short body reports an error: the records of an export are read later, when neither another
+ * token nor another attempt after a wait is at hand.
+ */
+const withExportError = <A>(response: ResponseCodec<A>): ResponseCodec<A> => ({
+  ...response,
+  decode: (raw) => {
+    const body =
+      raw.body.length > maxErrorBytes
+        ? E.left(undefined)
+        : pipe(parseBodyLoosely(raw.body), E.flatMap(decodeWith(ExportErrorBody)))
+    if (E.isLeft(body)) return response.decode(raw)
+    const { status, reviews } = body.right
+    const error = applicationError(status, 'no message')
+    const isError = isTokenError(error) || isExportError(status, Array.isArray(reviews) ? reviews.length : undefined)
+    return isError ? E.left(error) : response.decode(raw)
+  },
+})
+
 /** Reviews that arrived or changed after a time; the response is left as bytes. */
 export const exportReviews = defineRoute({
   name: 'export reviews',
@@ -97,7 +126,7 @@ export const exportReviews = defineRoute({
   tokenHeader: 'accessToken',
   encoding: 'json',
   request: ExportRequest,
-  response: withTokenError(bytesResponse(Review)),
+  response: withExportError(bytesResponse(Review)),
   idempotent: true,
 })
 
@@ -109,7 +138,7 @@ export const exportDeletedReviews = defineRoute({
   tokenHeader: 'accessToken',
   encoding: 'json',
   request: DeletedExportRequest,
-  response: withTokenError(bytesResponse(DeletedReview)),
+  response: withExportError(bytesResponse(DeletedReview)),
   idempotent: true,
 })
 

@@ -74,29 +74,37 @@ export const createDeletedReviewFetcher = (api: Pick<Api, 'exportDeletedReviews'
 const createPageFetcher =
   (exportRows: (request: ExportRequest) => TE.TaskEither<ApiError, RawResponse>, cut: Cutter): FetchPage =>
   (request, turn = T.of(undefined)) => {
-    const once = pipe(
-      exportRows(request),
-      TE.tapTask(() => turn),
-      TE.chainEitherK((answer) =>
-        pipe(
-          answer.hasNoContent === true
-            ? emptyPage(request)
-            : pipe(
-                cut(answer.body),
-                E.chain((cutPage) => toExportPage(request, cutPage)),
-              ),
-          E.map((page) => ({
-            ...page,
-            ...defined({ servedAt: answer.servedAt }),
-            release: () => {
-              page.release?.()
-              answer.release?.()
-            },
-          })),
+    const readAnswer = (answer: RawResponse): E.Either<ApiError, ExportPage> =>
+      pipe(
+        answer.hasNoContent === true
+          ? emptyPage(request)
+          : pipe(
+              cut(answer.body),
+              E.chain((cutPage) => toExportPage(request, cutPage)),
+            ),
+        E.map((page) => ({
+          ...page,
+          ...defined({ servedAt: answer.servedAt }),
+          release: () => {
+            page.release?.()
+            answer.release?.()
+          },
+        })),
+      )
+    /** An error of the request itself has had its attempts; `times`: how often one that only the cut has found is met with another. */
+    const fetchRows = (times: number): TE.TaskEither<ApiError, ExportPage> =>
+      pipe(
+        exportRows(request),
+        TE.tapTask(() => turn),
+        TE.map(readAnswer),
+        TE.flatMap(
+          E.match(
+            (error) => (times > 0 && isBrokenResponse(error) ? fetchRows(times - 1) : TE.left(error)),
+            (page) => TE.right(page),
+          ),
         ),
-      ),
-    )
-    return repeatFetch(once, 2)
+      )
+    return fetchRows(2)
   }
 
 /** An answer without content: the export has no rows, or none at this offset. */
@@ -104,14 +112,6 @@ const emptyPage = ({ offset = 0 }: ExportRequest): E.Either<ApiError, ExportPage
   offset === 0
     ? E.right({ rows: [], filter: {}, unknownPaths: [] })
     : E.left({ _tag: 'Http', status: 204, message: 'no content' })
-
-const repeatFetch = <A>(effect: TE.TaskEither<ApiError, A>, times: number): TE.TaskEither<ApiError, A> =>
-  times === 0
-    ? effect
-    : pipe(
-        effect,
-        TE.orElse((error) => (isBrokenResponse(error) ? repeatFetch(effect, times - 1) : TE.left(error))),
-      )
 
 const isBrokenResponse = (error: ApiError): boolean =>
   (error._tag === 'Application' && !isTokenError(error)) || (error._tag === 'Decode' && error.remedy === undefined)

@@ -1,5 +1,5 @@
 import { expect, it, test } from 'vitest'
-import { type ApiError, maskMessage, toFailure } from '../../connector/api/error'
+import { type ApiError, isRefusalInBody, maskMessage, outageKind, toFailure } from '../../connector/api/error'
 import { configFailure, transientFailure } from '../../connector/cdk/failure'
 
 it.each([
@@ -24,6 +24,23 @@ it('a masked message has at most 200 characters', () => {
 
 it('a secret made of known words is masked', () => {
   expect(maskMessage('the token secret value is invalid', ['secret value'])).toBe('the token *** is invalid')
+})
+
+test.each<[string, string, 'limit' | 'outage' | undefined]>([
+  ['429', 'no', 'limit'],
+  ['RATE_LIMITED', 'no', 'limit'],
+  ['7', 'Too *** requests', 'limit'],
+  ['none', 'Request rate limit exceeded', 'limit'],
+  ['503', 'no', 'outage'],
+  ['HTTP_504', 'no', 'outage'],
+  ['gateway-timeout', 'no', 'outage'],
+  ['1', 'The service is temporarily unavailable.', 'outage'],
+  ['5030', 'offset 503 is too deep', undefined],
+  ['500', 'no such location', undefined],
+  ['1', 'corporate limit', undefined],
+])('an error inside a 200 with the code %s and the message %j: %s', (code, message, kind) => {
+  const error: ApiError = { _tag: 'Application', code, message }
+  expect([outageKind(error), isRefusalInBody(error)]).toEqual([kind, kind === undefined])
 })
 
 const network = (code: string): ApiError => ({ _tag: 'Network', code, message: 'm' })

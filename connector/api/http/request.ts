@@ -5,7 +5,7 @@ import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure, printExactJson } from '../../cdk'
-import { type ApiError, isTlsCode, isTokenError } from '../error'
+import { type ApiError, isTlsCode, isTokenError, outageKind } from '../error'
 import type { Route } from '../route'
 
 /** Whether a host is this machine: localhost or a name under it, 127.0.0.0/8 or ::1. */
@@ -170,9 +170,12 @@ export const mayHaveArrived = ({ code }: Extract<ApiError, { _tag: 'Network' }>)
 
 /** Whether the service or the issuer of tokens asks to wait. */
 export const isRateLimitError = (error: ApiError): boolean =>
-  (error._tag === 'Http' && error.status === 429) || (error._tag === 'Token' && error.retryAfter !== undefined)
+  outageKind(error) === 'limit' || (error._tag === 'Token' && error.retryAfter !== undefined)
 
 type RetryClass = 'limit' | 'fault' | 'response' | 'final'
+
+/** The rule for an error inside a 200, as for one with the status that it tells. */
+const outageRules = { limit: 'limit', outage: 'fault', none: 'response' } as const
 
 /**
  * Which rule applies to an error: that of a rate limit, of a fault of network or service, of an unusable response, or no retry.
@@ -189,10 +192,13 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
     }
     case 'Token':
     case 'RateLimiter':
+      if ('isUnreadable' in error && error.isUnreadable) return 'response'
       return error.cause._tag === 'Transient' ? (isRateLimitError(error) ? 'limit' : 'fault') : 'final'
-    case 'Decode':
     case 'Application':
-      return idempotent && !isTokenError(error) ? 'response' : 'final'
+      if (!idempotent || isTokenError(error)) return 'final'
+      return outageRules[outageKind(error) ?? 'none']
+    case 'Decode':
+      return idempotent ? 'response' : 'final'
     case 'TooLarge':
     case 'Wait':
       return 'final'
@@ -201,8 +207,8 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
 
 /**
  * A request that meets network faults, 408 or 5xx is sent `maxAttempts` times if it is idempotent or was never sent; one with
- * unusable responses three times; one answered 429 until `maxWait` is used up. Delays double from 0.5 to 60 s, with jitter, and
- * come on top of what the service asks to wait.
+ * unusable responses three times; one answered 429 until `maxWait` is used up. An idempotent one to which a 200 tells an outage or
+ * a rate limit counts as answered so. Delays double from 0.5 to 60 s, with jitter, and come on top of what the service asks to wait.
  */
 export const createRetryPolicy =
   ({ maxAttempts, maxWait }: RetryLimits, random: () => number) =>

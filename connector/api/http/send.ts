@@ -4,7 +4,7 @@ import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { defined } from '../../cdk'
-import { type ApiError, isTokenError, maskMessage } from '../error'
+import { type ApiError, isTokenError, maskMessage, outageKind } from '../error'
 import type { RawResponse, Route, SendRequest } from '../route'
 import type { Clock, Throttle } from './rate-limit'
 import {
@@ -113,10 +113,11 @@ const statusOf = (error: ApiError): number =>
 /**
  * Whether an error may mean that the token expired. The transparency operations (header Access-Token) answer 401 then; what
  * the others answer is not documented, so for them it may be 400, 401 or 403. Deployments have been seen to tell it inside a 200,
- * with a code that is not documented either; it is believed where the request may be sent twice.
+ * with a code that is not documented either; it is believed where the request may be sent twice. An outage or a rate limit told
+ * so is none: another token does not mend it.
  */
 const isTokenExpiry = ({ header, idempotent }: TokenUse, error: ApiError): boolean => {
-  if (error._tag === 'Application' && idempotent) return true
+  if (error._tag === 'Application' && idempotent) return outageKind(error) === undefined
   return header === 'Access-Token' ? statusOf(error) === 401 : [400, 401, 403].includes(statusOf(error))
 }
 type TokenUse = { readonly header: string; readonly idempotent: boolean }
@@ -132,11 +133,16 @@ const limitWait =
       ? { _tag: 'Wait', wait: error.retryAfter, limit }
       : error
 
-/** An application error may repeat texts of the request. */
-const maskApplicationError =
-  (hidden: () => ReadonlyArray<string>) =>
-  (error: ApiError): ApiError =>
-    error._tag === 'Application' ? { ...error, message: maskMessage(error.message, hidden()) } : error
+/** An application error may repeat texts of the request; the headers beside an outage or a rate limit may say how long to wait. */
+const completeApplicationError =
+  ({ headers }: HttpResponse, now: number, hidden: () => ReadonlyArray<string>) =>
+  (error: ApiError): ApiError => {
+    if (error._tag !== 'Application') return error
+    const masked = { ...error, message: maskMessage(error.message, hidden()) }
+    const kind = outageKind(error)
+    const retryAfter = kind === undefined ? undefined : parseRetryAfter(kind === 'limit' ? 429 : 503, headers, now)
+    return { ...masked, ...defined({ retryAfter }) }
+  }
 
 /** `mayRenew`: the token may be refused once. `unusedTurns`: in which the request was not sent, because its token had expired. */
 type AttemptRules = { readonly mayRenew: boolean; readonly unusedTurns: number }
@@ -169,7 +175,10 @@ export const createSend = (options: SendOptions): SendRequest => {
           if (servedAt !== undefined) token.noteServiceTime(servedAt)
           observer.onRequest?.({ operation: route.name, status, millis, headers })
           return status >= 200 && status < 300
-            ? E.mapLeft(maskApplicationError(hidden))(route.response.decode(toRawResponse(response)))
+            ? pipe(
+                route.response.decode(toRawResponse(response)),
+                E.mapLeft(completeApplicationError(response, clock.now(), hidden)),
+              )
             : E.left(toHttpError(response, request.url, clock.now(), hidden()))
         }),
       )

@@ -2,14 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type * as t from 'io-ts'
-import {
-  type ApiError,
-  applicationError,
-  createBufferPool,
-  ExportFilter,
-  hasErrorCode,
-  isSuccessStatus,
-} from '../../api'
+import { type ApiError, applicationError, createBufferPool, ExportFilter, isExportError } from '../../api'
 import {
   CLOSE_ARRAY,
   createSyntaxError,
@@ -156,21 +149,14 @@ const expectEnd = ({ scanner }: CutState, at: number): void => {
   if (end < scanner.bytes.length) throw createSyntaxError(scanner, end)
 }
 
-/**
- * An answer without records and without an echo of the filter, or with an error status in their place, never ends an export. Beside
- * records only a code of an HTTP error counts: their list may be cut short.
- */
+/** An answer without records and without an echo of the filter, or with an error status in their place, never ends an export. */
 const toCutPage = (
   state: CutState,
   rows: ReadonlyArray<CutRecord> | undefined,
   filter: unknown,
   status: unknown,
 ): E.Either<ApiError, CutPage> => {
-  if (
-    status !== undefined &&
-    (rows === undefined || (rows.length === 0 ? !isSuccessStatus(status) : hasErrorCode(status)))
-  )
-    return E.left(applicationError(status, 'no message'))
+  if (status !== undefined && isExportError(status, rows?.length)) return E.left(applicationError(status, 'no message'))
   if (rows === undefined && filter === undefined)
     return E.left(decodeError('$', `neither ${state.options.list} nor filter`))
   return pipe(

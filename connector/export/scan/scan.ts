@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import type { Task } from 'fp-ts/Task'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, isTokenError, toFailure } from '../../api'
+import { type ApiError, isRefusalInBody, outageKind, toFailure } from '../../api'
 import { type Failure, type Feed, type FeedStep, unfoldFeed } from '../../cdk'
 import type { CutRecord } from '../cut/record'
 import {
@@ -168,19 +168,11 @@ export const scan =
     return unfoldFeed(step)(token === undefined ? firstState() : fromResumeToken(token))
   }
 
-const outageStatuses: ReadonlyArray<number> = [408, 429, 502, 503, 504]
-const outageWords = /requesttimeout|too(many|\*+)requests|badgateway|serviceunavailable|gatewaytimeout/i
-
-/** Whether an application error is an outage or a rate limit: its code holds such a status, or its code or message the words for one. */
-const isOutage = ({ code, message }: ApiError & { readonly _tag: 'Application' }): boolean =>
-  (code.match(/\d+/g) ?? []).some((digits) => outageStatuses.includes(Number(digits))) ||
-  [code, message].some((text) => outageWords.test(text.replace(/[\s_.:-]/g, '')))
-
 /** Whether an error may be about the offset of its request alone. Outages, rate limits and tokens are not. */
 const mayRefuseOffset = (error: ApiError): boolean =>
   error._tag === 'Http'
-    ? error.status === 204 || (error.status >= 400 && ![401, ...outageStatuses].includes(error.status))
-    : error._tag === 'Application' && !isTokenError(error) && !isOutage(error)
+    ? error.status === 204 || (error.status >= 400 && error.status !== 401 && outageKind(error) === undefined)
+    : isRefusalInBody(error)
 
 /** Where the service has refused an offset of a window. */
 type RefusedOffset = {

@@ -1,7 +1,7 @@
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, toInstant, toMillis } from '../../api'
+import { type ApiError, isRefusalInBody, toInstant, toMillis } from '../../api'
 import { ceilToSecond } from '../../export'
 import {
   countRows,
@@ -168,7 +168,7 @@ export const needsScroll = (error: ApiError): boolean => error._tag === 'Decode'
 
 /** Whether an error may be about what was requested and not about the service. */
 const concernsRequest = (error: ApiError): boolean =>
-  error._tag === 'Application' ||
+  isRefusalInBody(error) ||
   error._tag === 'TooLarge' ||
   (error._tag === 'Http' && [400, 403, 404, 410, 413, 414, 416, 422].includes(error.status))
 

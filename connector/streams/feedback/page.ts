@@ -3,7 +3,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import type { ApiError } from '../../api'
+import { type ApiError, isRefusalInBody } from '../../api'
 import type { SourceEnv } from '../source-env'
 import type { EntityKind } from './entities'
 
@@ -254,7 +254,7 @@ export const readTiedRows =
 
 /** Whether an error says that so many rows cannot be requested at once. */
 const isSizeRefusal = (error: ApiError): boolean =>
-  error._tag === 'Application' ||
+  isRefusalInBody(error) ||
   error._tag === 'TooLarge' ||
   (error._tag === 'Http' && [400, 413, 414, 416, 422].includes(error.status))
 

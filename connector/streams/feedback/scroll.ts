@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type ApiError, isTokenError, toMillis } from '../../api'
+import { type ApiError, isRefusalInBody, toMillis } from '../../api'
 import { defined } from '../../cdk'
 import {
   checkCompleteness,
@@ -291,5 +291,4 @@ const defaultPageSize = 100
 
 /** Whether an error may say that a scroll key is no longer valid. */
 const isKeyRefusal = (error: ApiError): boolean =>
-  (error._tag === 'Application' && !isTokenError(error)) ||
-  (error._tag === 'Http' && [400, 404, 410].includes(error.status))
+  isRefusalInBody(error) || (error._tag === 'Http' && [400, 404, 410].includes(error.status))

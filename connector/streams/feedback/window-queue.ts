@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import type { ApiError } from '../../api'
+import { type ApiError, isRefusalInBody } from '../../api'
 import type { RunNote } from '../../export'
 import { otherEntityError } from './consistency'
 import { type EntityResult, type FeedbackRequest, type FeedbackService, type PageSizes, toEntityResult } from './page'
@@ -144,11 +144,11 @@ const findAnswer = (
       )
 
 /**
- * Whether an error may be about an entity and not about the service: an error inside a 200, whose codes are not specified, a
- * 403, 404 or 410, with which a service may answer for a closed location, or an answer about another entity.
+ * Whether an error may be about an entity and not about the service: an error inside a 200, whose codes are not specified, unless it
+ * is an outage, a rate limit or about the token, a 403, 404 or 410, with which a service may answer for a closed location, or an answer about another entity.
  */
 const concernsEntity = (error: ApiError): boolean =>
-  error._tag === 'Application' ||
+  isRefusalInBody(error) ||
   (error._tag === 'Http' && [403, 404, 410].includes(error.status)) ||
   error === otherEntityError ||
   error === refusedKeyError

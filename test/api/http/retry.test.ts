@@ -69,6 +69,8 @@ const token = (cause: Extract<ApiError, { _tag: 'Token' }>['cause'], retryAfter?
 })
 const decode: ApiError = { _tag: 'Decode', path: '$', message: '' }
 
+const application = (code: string, message = ''): ApiError => ({ _tag: 'Application', code, message })
+
 const retryLimits = { maxAttempts: 6, maxWait: 600_000 }
 test.each<[string, boolean, boolean, ApiError]>([
   ['a reset', true, false, network('ECONNRESET')],
@@ -91,10 +93,14 @@ test.each<[string, boolean, boolean, ApiError]>([
   ['401', false, false, http(401)],
   ['413', false, false, http(413)],
   ['a response that is not JSON', true, false, decode],
-  ['an application error', true, false, { _tag: 'Application', code: '1', message: '' }],
+  ['an application error', true, false, application('1')],
+  ['an outage told in a body', true, false, application('503')],
+  ['a rate limit told in a body', true, false, application('429')],
+  ['an expired token told in a body', false, false, application('401')],
   ['an issuer of tokens that is down', true, true, token(transientFailure(''))],
   ['an issuer of tokens at its limit', true, true, token(transientFailure(''), 1000)],
   ['a wrong application secret', false, false, token(configFailure(''))],
+  ['an issuer whose answer is not JSON', true, true, { ...token(configFailure('')), isUnreadable: true } as ApiError],
   ['a response too large', false, false, { _tag: 'TooLarge', bytes: 2, limit: 1 }],
   ['a wait too long', false, false, { _tag: 'Wait', wait: 2, limit: 1 }],
   ['a shared limit out of reach', true, true, { _tag: 'RateLimiter', cause: transientFailure('') }],
@@ -122,13 +128,29 @@ test.each<[string, ReadonlyArray<ApiError>, number, ReadonlyArray<number>]>([
   ['jitter doubles a delay at most', [http(500)], 1, [500, 1000, 2000, 4000, 8000]],
   ['no delay is shorter than the service asks', [http(503, 20_000)], 0, [20_250, 20_500, 21_000, 22_000, 24_000]],
   ['an unusable response is asked for three times', [decode], 0, [250, 500]],
+  ['an application error is met three times', [application('1')], 0, [250, 500]],
+  [
+    'an outage told in a body is met as often as one told by a status',
+    [application('HTTP_503')],
+    0,
+    [250, 500, 1000, 2000, 4000],
+  ],
+  [
+    'a rate limit told in a body uses up no attempt',
+    [application('7', 'Too *** requests'), application('none', 'Request rate limit exceeded'), http(500)],
+    0,
+    [250, 500, 250, 500, 1000, 2000, 4000],
+  ],
   ['a 429 uses up no attempt', [http(429, 0), http(429, 0), http(500)], 0, [250, 500, 250, 500, 1000, 2000, 4000]],
 ])('%s', (_, errors, random, expected) => {
   expect(delaysAfter(errors, random)).toEqual(expected)
 })
 
-test('requests answered 429 go on, a minute apart at most, until the longest wait is used up', () => {
-  const all = delaysAfter([http(429)], 1)
+test.each([
+  ['by its status', http(429)],
+  ['in a body', application('429')],
+])('requests told %s to wait go on, a minute apart at most, until the longest wait is used up', (_, limit) => {
+  const all = delaysAfter([limit], 1)
   expect(all.slice(0, 8)).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000])
   expect(Math.max(...all)).toBe(60_000)
   expect(all.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(retryLimits.maxWait)

@@ -257,6 +257,61 @@ describe('a request that meets faults', () => {
     expect(waits[0]).toBe(30_250)
   })
 
+  const tellFirst =
+    (times: number, status: object, headers = {}): Reply =>
+    (_, response, count) =>
+      count <= times ? sendJson(response, 200, { status }, headers) : sendJson(response, 200, { reviews: [] })
+
+  test.each<[string, object, object, ReadonlyArray<number>]>([
+    ['an outage', { code: 503, message: 'Service unavailable' }, {}, [250, 500, 1000, 2000]],
+    ['a rate limit', { code: 429, message: 'Too many requests' }, {}, [250, 500, 1000, 2000]],
+    ['a rate limit with a wait', { code: 429 }, { 'Retry-After': '30' }, [30_250, 30_500, 31_000, 32_000]],
+    ['an outage with a wait', { code: 'UNAVAILABLE_503' }, { 'Retry-After': '9' }, [9_250, 9_500, 10_000, 11_000]],
+  ])(
+    'is sent again with growing waits after %s in the body of an export with status 200',
+    async (_, status, headers, expected) => {
+      const service = await startServer(tellFirst(4, status, headers))
+      const { send, waits } = startClient(service.url)
+      const answer = await send(exportReviews)({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z' })()
+      expect(E.isRight(answer)).toBe(true)
+      expect(waits.filter((wait) => expected.includes(wait))).toEqual(expected)
+    },
+  )
+
+  test('says until when it waits for a rate limit told in a body', async () => {
+    const service = await startServer(tellFirst(1, { code: 429 }, { 'Retry-After': '30' }))
+    const until: number[] = []
+    const { send, clock } = startClient(service.url, {}, { onWait: (time) => until.push(time) })
+    const start = clock.now()
+    await send(exportReviews)({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z' })()
+    expect(until).toEqual([start + 30_250])
+  })
+
+  test('is sent three times where an export reports another error in its body', async () => {
+    const service = await startServer((_, response) =>
+      sendJson(response, 200, { status: { code: 'X', message: 'no' } }),
+    )
+    const { send, waits } = startClient(service.url)
+    const fetchPage = createReviewFetcher(createApi(send), () => expect.unreachable('the body is no page'))
+    const error = leftOf(await fetchPage({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z', offset: 0, limit: 9 })())
+    expect(error).toMatchObject({ _tag: 'Application', code: 'X' })
+    expect(waits).toEqual([250, 500])
+    expect(service.seen).toHaveLength(3)
+  })
+
+  test.each([
+    ['rows and a status of success', { reviews: [{ id: 1 }], status: { code: 200, message: 'Success' } }],
+    ['rows and a code of its own', { reviews: [{ id: 1 }], status: { code: 7, message: 'partial' } }],
+    ['no rows and a status of success', { reviews: [], status: { code: 0, message: 'success' } }],
+  ])('is not sent again after an export with %s', async (_, page) => {
+    const service = await startServer((_, response) => sendJson(response, 200, page))
+    const answer = await startClient(service.url).send(exportReviews)({
+      modifiedTimeFrom: '2026-01-01T00:00:00.000Z',
+    })()
+    expect(E.isRight(answer) && JSON.parse(Buffer.from(answer.right.body).toString())).toEqual(page)
+    expect(service.seen).toHaveLength(1)
+  })
+
   test('fails where the service asks to wait longer than max_wait_seconds', async () => {
     const service = await startServer((_, response) => sendJson(response, 429, {}, { 'Retry-After': '601' }))
     const { send, waits } = startClient(service.url)
@@ -395,25 +450,31 @@ describe('a token is renewed', () => {
   })
 
   test.each([
-    [50_000, false],
-    [60_000, true],
-  ])('after an error in a body that a read meets, where the token is %i ms old: %s', async (age, isRenewed) => {
+    ['a lookup', 50_000, { code: 'SESSION', message: 'over' }, false],
+    ['a lookup', 60_000, { code: 'SESSION', message: 'over' }, true],
+    ['an export', 50_000, { code: 1003, message: 'Access token has expired' }, false],
+    ['an export', 60_000, { code: 1003, message: 'Access token has expired' }, true],
+    // Another token mends neither.
+    ['an export', 60_000, { code: 503, message: 'Service unavailable' }, false],
+    ['a lookup', 60_000, { code: 'E1', message: 'rate limit exceeded' }, false],
+  ])('after an error in a body of %s, a token of %i ms, %j: %s', async (name, age, status, isRenewed) => {
     const { url, seen } = await startServer(({ url, headers }, response, count) =>
       sendJson(
         response,
         200,
-        url === '/token'
-          ? { accessToken: `t${count}` }
-          : headers.accesstoken === 't1'
-            ? { status: { code: 'SESSION', message: 'over' } }
-            : [],
+        url === '/token' ? { accessToken: `t${count}` } : headers.accesstoken === 't1' ? { status } : { reviews: [] },
       ),
     )
-    const { send, pass } = startClient(url, { credentials: applicationCredentials(`${url}/token`) })
-    await send(lookupSources)({})()
-    pass(age)
+    const limits = { timeouts: { connect_seconds: 5, response_seconds: 5, max_wait_seconds: 1 } }
+    const { send, pass, waits } = startClient(url, { credentials: applicationCredentials(`${url}/token`), ...limits })
+    const ask = (): Promise<E.Either<unknown, unknown>> =>
+      name === 'a lookup'
+        ? send(lookupSources)({})()
+        : send(exportReviews)({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z' })()
+    await ask()
+    pass(age - waits.reduce((sum, wait) => sum + wait, 0))
     const before = seen.length
-    const answer = await send(lookupSources)({})()
+    const answer = await ask()
     expect(E.isRight(answer)).toBe(isRenewed)
     expect(seen.slice(before).some(({ url }) => url === '/token')).toBe(isRenewed)
   })

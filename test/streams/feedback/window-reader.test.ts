@@ -1,5 +1,6 @@
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
+import type { ApiError } from '../../../connector/api/error'
 import type { Api } from '../../../connector/api/routes'
 import { commentsStream, transparencyReviewsStream } from '../../../connector/streams/feedback/comments-and-reviews'
 import { entityRatingsStream } from '../../../connector/streams/feedback/entity-ratings'
@@ -142,6 +143,32 @@ describe('a service at fault', () => {
     expect(Object.keys(failures)).toEqual(['comments'])
     expect(failures.comments).toContain('permission')
     expect(records.transparency_reviews).toHaveLength(1)
+  })
+
+  it.each([
+    ['an outage', { code: '503', message: 'no' }],
+    ['a rate limit', { code: '1', message: 'Too *** requests' }],
+    ['an expired token', { code: 'TOKEN_EXPIRED', message: 'no' }],
+  ])('that reports %s for one of many entities skips none: the stream ends', async (_, told) => {
+    const ids = numberIds(5)
+    const service = simulatePersons(ids, { maxIdentifiers: 1 })
+    const { api, ...source } = sourceAt(service, ids, { concurrency: 1 })
+    const refuseThird =
+      <I, O>(ask: (input: I) => TE.TaskEither<ApiError, O>) =>
+      (input: I): TE.TaskEither<ApiError, O> =>
+        [(input as { personId?: unknown }).personId].flat().includes('3')
+          ? TE.left({ _tag: 'Application', ...told })
+          : ask(input)
+    const faulty: Api = {
+      ...api,
+      retrieveComments: refuseThird(api.retrieveComments),
+      retrieveCommentsByForm: refuseThird(api.retrieveCommentsByForm),
+      retrieveReviews: refuseThird(api.retrieveReviews),
+    }
+    for (const stream of [commentsStream, transparencyReviewsStream, entityRatingsStream]) {
+      const { failures, logs } = await readAll({ ...source, api: faulty }, [stream])
+      expect([Object.keys(failures), logs]).toEqual([[stream.name], []])
+    }
   })
 
   it.each([commentsStream, transparencyReviewsStream])(
