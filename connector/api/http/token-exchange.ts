@@ -1,6 +1,14 @@
 import * as E from 'fp-ts/Either'
 import { configFailure, defined, transientFailure } from '../../cdk'
-import { type ApiError, isSuccessStatus, isTlsCode, isUnreachableCode, maskCode } from '../error'
+import {
+  type ApiError,
+  applicationError,
+  isSuccessStatus,
+  isTlsCode,
+  isUnreachableCode,
+  maskCode,
+  outageKind,
+} from '../error'
 import type { Clock } from './rate-limit'
 import { encodeForm, encodeJson, type HttpRequest, parseRetryAfter } from './request'
 import type { HttpResponse } from './transport'
@@ -217,17 +225,24 @@ export const decodeToken =
     const value = parseTokenBody(body)
     const outcome = memberAt('status', value)
     if (outcome !== undefined && !isSuccessStatus(outcome)) {
-      const code = memberAt('code', outcome)
-      return E.left(refusal(origin, status, `${status}, status.code ${maskCode(String(code ?? 'missing'))}`))
+      const told = `${status}, status.code ${maskCode(String(memberAt('code', outcome) ?? 'missing'))}`
+      const kind = outageKind(applicationError(outcome))
+      if (kind === undefined) return E.left(refusal(origin, status, told))
+      return E.left({
+        _tag: 'Token',
+        cause: transientFailure(`credentials.token_url (${origin}) answered ${told}. Run again later.`),
+        ...defined({ retryAfter: parseRetryAfter(kind === 'limit' ? 429 : 503, headers, clock.now()) }),
+      })
     }
     const token = memberAt(token_field, value)
     if (typeof token !== 'string' || !isHeaderValue(token.trim()))
-      return E.left(
-        tokenConfigError(
+      return E.left({
+        ...tokenConfigError(
           `credentials.token_url (${origin}) answered ${status} without a token at "${token_field}". Check credentials.token_url and credentials.token_request.token_field.`,
           status,
         ),
-      )
+        ...defined({ isUnreadable: value === undefined || undefined }),
+      })
     const date = Date.parse(headers.date ?? '')
     const servedAt = Number.isNaN(date) ? undefined : date
     const expiry = memberAt(expires_in_field, value) ?? undefined

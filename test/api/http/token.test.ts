@@ -231,6 +231,30 @@ test.each([[404], [429], [503]])('a %i is not about the form of the request', as
   expect(issuer.seen).toHaveLength(1)
 })
 
+test.each([
+  ['an outage', { code: 503, message: 'Service temporarily unavailable' }],
+  ['a rate limit', { code: 'E1', message: 'Too many requests' }],
+])('%s told in a 200 is transient, and not about the form of the request', async (_, status) => {
+  const { source, issuer } = await createTokens((_, response) =>
+    sendJson(response, 200, { status }, { 'Retry-After': '9' }),
+  )
+  const error = cause(await source.getToken())
+  expect(error.cause).toMatchObject({ _tag: 'Transient', message: expect.stringMatching(/status\.code .*Run again/) })
+  expect(error.retryAfter).toBe(9000)
+  expect(issuer.seen).toHaveLength(1)
+})
+
+test.each([
+  ['no body', ''],
+  ['a body cut short', '{"accessToken": "abc'],
+  ['a page', '<html>maintenance</html>'],
+])('an answer with %s may pass, unlike one without a token', async (_, body) => {
+  const unreadable = await createTokens((_, response) => sendJson(response, 200, body))
+  expect(cause(await unreadable.source.getToken())).toMatchObject({ cause: { _tag: 'Config' }, isUnreadable: true })
+  const withoutToken = await createTokens((_, response) => sendJson(response, 200, {}))
+  expect(cause(await withoutToken.source.getToken())).not.toHaveProperty('isUnreadable')
+})
+
 test('a token does not expire by the wall clock', async () => {
   const issuer = await startServer(sendToken)
   const { clock } = createFakeClock()
