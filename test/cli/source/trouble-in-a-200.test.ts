@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, it } from 'vitest'
 import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { messages } from '../../support/destination'
 import { writeTempFile } from '../../support/files'
@@ -42,11 +42,11 @@ describe('trouble that an export tells in a 200', () => {
       sendJson(response, 200, { reviews: rows.slice(filter.offset, filter.offset + filter.limit), filter })
     }
 
-  it.each([
+  it.concurrent.for<readonly [string, object]>([
     ['reviews', outage],
     ['deleted_reviews', limit],
-  ])('for a while is waited out: %s, %j', async (stream, status) => {
-    const { url } = await startServer(reply(status, 3))
+  ])('for a while is waited out: %s, %j', async ([stream, status], { expect, onTestFinished }) => {
+    const { url } = await startServer(reply(status, 3), onTestFinished)
     const ran = await read(url, [stream], { page_size: 20 })
     expect([ran.status, ran.ends.at(-1)]).toEqual([0, 'COMPLETE'])
     expect(new Set(ran.keys)).toEqual(new Set(ids))
@@ -73,42 +73,52 @@ describe('trouble that the service tells in a 200 for an entity', () => {
     return { requested, page: { status: { code: 200, message: 'success' }, data: { client: 'c', entities } } }
   }
 
-  const startService = (status: object, times: number) => {
+  const startService = (status: object, times: number, onEnd: (close: () => void) => void) => {
     let told = 0
     return startServer((request, response) => {
       const { requested, page } = answer(request)
       const isTold = requested.includes('11') && told < times
       if (isTold) told += 1
       sendJson(response, 200, isTold ? { status } : page)
-    })
+    }, onEnd)
   }
   const entities = { entities: { location_ids: locations } }
 
-  it.each([
+  it.concurrent.for<readonly [string, object]>([
     ['comments', outage],
     ['comments', limit],
     ['transparency_reviews', outage],
     ['transparency_reviews', limit],
-  ])('for a while is waited out, and the entity is read: %s, %j', async (stream, status) => {
-    const { url } = await startService(status, 3)
-    const ran = await read(url, [stream], entities)
-    expect([ran.status, ran.ends.at(-1)]).toEqual([0, 'COMPLETE'])
-    expect(ran.keys.map(Number).sort()).toEqual([...all].sort())
-    expect(ran.output).not.toContain('refuses location')
-  })
+  ])(
+    'for a while is waited out, and the entity is read: %s, %j',
+    async ([stream, status], { expect, onTestFinished }) => {
+      const { url } = await startService(status, 3, onTestFinished)
+      const ran = await read(url, [stream], entities)
+      expect([ran.status, ran.ends.at(-1)]).toEqual([0, 'COMPLETE'])
+      expect(ran.keys.map(Number).sort()).toEqual([...all].sort())
+      expect(ran.output).not.toContain('refuses location')
+    },
+  )
 
-  it.each(['comments', 'transparency_reviews'])(
+  it.concurrent.for(['comments', 'transparency_reviews'])(
     'for too long ends %s, and the entity counts as not read',
-    async (name) => {
-      const { url } = await startService(limit, Number.POSITIVE_INFINITY)
+    async (name, { expect, onTestFinished }) => {
+      const { url } = await startService(limit, Number.POSITIVE_INFINITY, onTestFinished)
       const ran = await read(url, [name], { ...entities, timeouts: { max_wait_seconds: 1 } })
       expect([ran.status, ran.ends.at(-1)]).toEqual([1, 'INCOMPLETE'])
       expect(ran.output).not.toContain('refuses location')
     },
   )
 
-  it('does not keep a refused entity from being skipped where it is no trouble', async () => {
-    const { url } = await startService({ code: 'NOT_FOUND', message: 'no such location' }, Number.POSITIVE_INFINITY)
+  it.concurrent('does not keep a refused entity from being skipped where it is no trouble', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { url } = await startService(
+      { code: 'NOT_FOUND', message: 'no such location' },
+      Number.POSITIVE_INFINITY,
+      onTestFinished,
+    )
     const ran = await read(url, ['comments'], entities)
     expect([ran.status, ran.ends.at(-1)]).toEqual([0, 'COMPLETE'])
     expect(ran.output).toContain('refuses location 11')
