@@ -282,6 +282,11 @@ const lakeErrors: ReadonlyArray<readonly [RegExp, typeof configFailure, string]>
     'PostgreSQL refuses the catalogue. Check the address given with --lake, PGUSER, PGPASSWORD and what the user may do.',
   ],
   [
+    /INTERNAL Error|database has been invalidated/i,
+    transientFailure,
+    'DuckDB had an error of its own, as after a lost connection. Nothing is lost: what was committed is kept. Run it again.',
+  ],
+  [
     /unable to connect to Postgres|connection to server|could not connect to server|terminating connection|connection unexpectedly|closed the connection|no connection to the server|connection has been closed|the database system is|SSL SYSCALL|Connection refused|too many (?:clients|connections)|Current transaction is aborted|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/i,
     transientFailure,
     "the catalogue's PostgreSQL cannot be reached. Nothing is lost: what was committed is kept. Run it again once PostgreSQL is back.",
