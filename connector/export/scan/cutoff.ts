@@ -4,6 +4,7 @@ import * as t from 'io-ts'
 import { toInstant } from '../../api'
 import type { LogLevel } from '../../cdk'
 import type { CutRecord } from '../cut/record'
+import { putNewestLast } from './history'
 
 const second = 1000
 
@@ -80,12 +81,24 @@ const maxSentRows = 1000
 /** Of the text as it leaves: a state must not reveal what privacy removes. */
 const digestRow = (json: Uint8Array): string => createHash('sha256').update(json).digest('base64url').slice(0, 11)
 
-/** Whether the run that left `sentRows` has sent this row with exactly these bytes. */
+/**
+ * Whether this row need not be sent, since the run that left `sentRows` has sent exactly these bytes. Of an id that the service lists in several versions,
+ * an older one that comes now would be the last: it is left out behind the version that was sent, and that one is sent again behind an older one. An older
+ * version alone is what the service has now, whatever its clocks say.
+ */
 export const matchesSentRow = (sentRows: SentRows): ((row: CutRecord) => boolean) => {
-  const byId = new Map(sentRows.map(([id, modifiedTime, hash]) => [id, { modifiedTime, hash }]))
+  const byId = new Map(
+    sentRows.map(([id, modifiedTime, hash]) => [id, { modifiedTime, hash, isMet: false, hasOlder: false }]),
+  )
   return (row) => {
     const sent = byId.get(row.id)
-    return sent !== undefined && sent.modifiedTime === row.modifiedTime && sent.hash === digestRow(row.json)
+    if (sent === undefined || sent.modifiedTime < row.modifiedTime) return false
+    if (sent.modifiedTime > row.modifiedTime) {
+      sent.hasOlder ||= !sent.isMet
+      return sent.isMet
+    }
+    sent.isMet = true
+    return !sent.hasOlder && sent.hash === digestRow(row.json)
   }
 }
 
@@ -114,10 +127,14 @@ export const collectSentRows = (
 ): SentRowCollector => {
   const { horizon, rows } = collector
   const oldRows = [...rows].filter(([, { modifiedTime }]) => modifiedTime >= from)
-  const newRows = page.filter(({ id, modifiedTime }) => {
-    const sent = rows.get(id)
-    return modifiedTime >= from && modifiedTime > horizon && !(sent !== undefined && sent.modifiedTime >= modifiedTime)
-  })
+  const newRows = putNewestLast(
+    page.filter(({ id, modifiedTime }) => {
+      const sent = rows.get(id)
+      return (
+        modifiedTime >= from && modifiedTime > horizon && !(sent !== undefined && sent.modifiedTime >= modifiedTime)
+      )
+    }),
+  )
   if (oldRows.length + newRows.length <= maxSentRows)
     return {
       horizon,

@@ -13,6 +13,20 @@ export type HistoryRow = RowVersion & {
   readonly isSampled: boolean
 }
 
+/**
+ * The rows, with the newest version of each id last: many a target keeps the record that comes last. They are in the order of their
+ * times where a page has an older version behind a newer one, and else as they were.
+ */
+export const putNewestLast = <A extends RowVersion>(rows: ReadonlyArray<A>): ReadonlyArray<A> => {
+  const times = new Map<string, number>()
+  const hasOlderBehind = rows.some(({ id, modifiedTime }) => {
+    const isOlder = modifiedTime < (times.get(id) ?? modifiedTime)
+    times.set(id, modifiedTime)
+    return isOlder
+  })
+  return hasOlderBehind ? [...rows].sort((a, b) => a.modifiedTime - b.modifiedTime) : rows
+}
+
 /** Some rows of a pass with their positions: enough to find the place again after a restart. */
 export type SampledRows = ReadonlyArray<readonly [id: string, modifiedTime: number, position: number]>
 
@@ -20,6 +34,11 @@ export type SampledRows = ReadonlyArray<readonly [id: string, modifiedTime: numb
 export type RowHistory = {
   /** The last row read with this id, in any pass. */
   readonly findRow: (id: string) => HistoryRow | undefined
+  /**
+   * The modifiedTime of the newest version read with the id of `found`, which need not be the last one read. A version after the
+   * cutoff counts only if no other was read: it has not left.
+   */
+  readonly newestTime: (found: HistoryRow | undefined) => number | undefined
   /** The position of `row`, if `found` (what `findRow` gives for its id) is the same version and was read in this pass. */
   readonly findPosition: (row: RowVersion, found: HistoryRow | undefined) => number | undefined
   /** Whether `found` was read in this pass, in whatever version. */
@@ -32,8 +51,13 @@ export type RowHistory = {
   readonly sampledUntil: () => number
   /** How many rows each of the last `count` pages of this pass had, the last one first. */
   readonly lastLengths: (count: number) => ReadonlyArray<number>
-  /** `offset`: the page's; without one the rows are samples. */
-  readonly addPage: (rows: ReadonlyArray<RowVersion>, positions: ReadonlyArray<number>, offset?: number) => void
+  /** `offset`: the page's; without one the rows are samples. `cutoff`: later versions do not leave. */
+  readonly addPage: (
+    rows: ReadonlyArray<RowVersion>,
+    positions: ReadonlyArray<number>,
+    offset?: number,
+    cutoff?: number,
+  ) => void
   /** A new pass begins: positions start again at 0, rows of earlier passes stay known as read. */
   readonly startPass: () => void
   /** A copy of every row among the last `overlap` positions and, of older pages of this pass, of about seven rows each. */
@@ -70,13 +94,15 @@ const sampleStep = ({ ids }: PageColumns): number => Math.max(1, Math.floor(ids.
 export const createRowHistory = (samples: SampledRows): RowHistory => {
   /** For each id the number of its last row. */
   const rowNumbers = new Map<string, number>()
+  /** The newest time of each id whose last row has another one. */
+  const newestTimes = new Map<string, number>()
   const pages: PageColumns[] = []
   let pageCount = 0
   let passStart = 0
   let rowCount = 0
   let lastPosition = -1
 
-  const addPage: RowHistory['addPage'] = (rows, positions, offset) => {
+  const addPage: RowHistory['addPage'] = (rows, positions, offset, cutoff = Number.POSITIVE_INFINITY) => {
     const columns: PageColumns = {
       page: pageCount,
       firstRow: rowCount,
@@ -85,19 +111,25 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
       times: new Float64Array(rows.length),
       positions: Float64Array.from(positions),
     }
+    pages.push(columns)
     rows.forEach(({ id, modifiedTime }, i) => {
+      const newest = newestTime(findRow(id))
+      if (newest !== undefined && newest <= cutoff && (newest > modifiedTime || modifiedTime > cutoff))
+        newestTimes.set(id, newest)
+      else newestTimes.delete(id)
       columns.times[i] = modifiedTime
       rowNumbers.set(id, rowCount + i)
       lastPosition = Math.max(lastPosition, columns.positions[i] ?? lastPosition)
     })
     pageCount += 1
     rowCount += rows.length
-    pages.push(columns)
     if (pages.length > maxHistoryPages) dropPage(pages.shift())
   }
   const dropPage = (columns: PageColumns | undefined): void =>
     columns?.ids.forEach((id, i) => {
-      if (rowNumbers.get(id) === columns.firstRow + i) rowNumbers.delete(id)
+      if (rowNumbers.get(id) !== columns.firstRow + i) return
+      rowNumbers.delete(id)
+      newestTimes.delete(id)
     })
   const findRow = (id: string): HistoryRow | undefined => {
     const number = rowNumbers.get(id)
@@ -105,6 +137,7 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
     const columns = pages.findLast(({ firstRow }) => firstRow <= number)
     return columns && historyRowAt(columns, number - columns.firstRow)
   }
+  const newestTime: RowHistory['newestTime'] = (found) => found && (newestTimes.get(found.id) ?? found.modifiedTime)
 
   if (samples.length > 0)
     addPage(
@@ -115,6 +148,7 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
 
   return {
     findRow,
+    newestTime,
     findPosition: ({ modifiedTime }, found) =>
       found?.modifiedTime === modifiedTime && found.page >= passStart ? found.position : undefined,
     isOfPass: (found) => found !== undefined && found.page >= passStart,

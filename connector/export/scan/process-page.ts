@@ -4,7 +4,7 @@ import { type Failure, transientFailure } from '../../cdk'
 import type { CutRecord } from '../cut/record'
 import type { ExportPage } from '../fetch-page'
 import { chooseCutoff, collectSentRows, infoNote, type RunNote, warningNote } from './cutoff'
-import { assignPositions, checkOrder, type OrderCheck, type RowHistory, type RowVersion } from './history'
+import { assignPositions, checkOrder, type OrderCheck, putNewestLast, type RowHistory } from './history'
 import { certifyPage, maxRereads } from './pass'
 import { advanceScan } from './progress'
 import {
@@ -47,7 +47,9 @@ export const processPage =
     const [window] = measured.windows
     const isOfWindow = (row: CutRecord): boolean =>
       !isLook && (window?.kind !== 'exactSweep' || readMentionTime(row) === undefined)
-    const newRows = rows.filter((row, i) => isNew(row, foundRows[i]) && isOfWindow(row))
+    const newRows = putNewestLast(
+      rows.filter((row, i) => isNew(row, history.newestTime(foundRows[i])) && isOfWindow(row)),
+    )
     const knownPositions = rows.map((row, i) => history.findPosition(row, foundRows[i]))
     const state = lowerLongestPage(history, measured, rows.length, knownPositions.includes(undefined))
     const lastPosition = history.lastPosition()
@@ -102,7 +104,7 @@ export const processPage =
       return E.left(refusedOffsetFailure(context, state))
     if (verdict._tag === 'Rewind') return E.right({ state: { ...state, pass: verdict.pass }, rows: [], notes })
 
-    if (!isLook) history.addPage(rows, positions, state.pass.offset)
+    if (!isLook) history.addPage(rows, positions, state.pass.offset, state.cutoff)
     const sentRows = isSweep(window) ? newRows.filter((row) => readMentionTime(row) === undefined) : newRows
     const collectedRows = isSweep(window) ? sentRows : isLook ? [] : rows.filter(isUpToCutoff(state))
     const isEndInDoubt = verdict._tag === 'Next' && verdict.pass.isConfirmingEnd && verdict.pass.missingRows > 0
@@ -269,13 +271,13 @@ const longestPageLength = ({ longestPage }: ScanState, { rows, filter }: ExportP
 
 /**
  * Whether a row is to be sent: it is up to the cutoff, and as far as the history goes neither this version nor a later one was sent.
- * (A version after the cutoff was read but not sent.)
+ * (A version after the cutoff was read but not sent.) `readTime`: that of the newest version in the history.
  */
-const newRowFilter = (state: ScanState): ((row: CutRecord, found: RowVersion | undefined) => boolean) => {
+const newRowFilter = (state: ScanState): ((row: CutRecord, readTime: number | undefined) => boolean) => {
   const isDue = isUpToCutoff(state)
-  return (row, found) => {
+  return (row, readTime) => {
     if (!isDue(row)) return false
-    const sentTime = state.exactRounds === undefined ? found?.modifiedTime : state.exactRounds.versions.get(row.id)
+    const sentTime = state.exactRounds === undefined ? readTime : state.exactRounds.versions.get(row.id)
     return (
       sentTime === undefined || sentTime < row.modifiedTime || (state.cutoff !== undefined && sentTime > state.cutoff)
     )

@@ -106,6 +106,27 @@ describe('the rows that the next run has again', () => {
     expect(isSent(reviewRecord(4, 4000))).toBe(false)
   })
 
+  describe('of an id that the service lists in several versions', () => {
+    const [newer, older] = [reviewRecord(1, 1000), reviewRecord(1, 999)]
+    const rowsSent = (...rows: ReadonlyArray<typeof newer>) => {
+      const isSent = matchesSentRow(sentRowsSince(collectSentRows(emptyCollector, page(1, 1), 0), 0))
+      return rows.filter((row) => !isSent(row))
+    }
+
+    test('stand for the older one behind the version that was sent', () => {
+      expect(rowsSent(newer, older, newer)).toEqual([])
+    })
+
+    test('are sent again behind an older one', () => {
+      expect(rowsSent(older, newer)).toEqual([older, newer])
+    })
+
+    test('do not stand for an older version alone, which is what the service has now', () => {
+      expect(rowsSent(older)).toEqual([older])
+      expect(rowsSent(reviewRecord(2, 999))).toHaveLength(1)
+    })
+  })
+
   test('have digests that states of users hold', () => {
     const sent = { ...reviewRecord(1, 1000), json: Buffer.from('{"id":1}') }
     expect(sentRowsSince(collectSentRows(emptyCollector, [sent], 0), 0)).toEqual([['1', 1000, 'A3ySFO73TMO']])
@@ -128,6 +149,8 @@ describe('the rows that the next run has again', () => {
   test('are those of the latest versions, whichever is read last', () => {
     const later = collectSentRows(emptyCollector, [reviewRecord(1, 2000)], 0)
     expect(sentRowsSince(collectSentRows(later, [reviewRecord(1, 1000)], 0), 0).map(([, time]) => time)).toEqual([2000])
+    const both = [reviewRecord(1, 2000), reviewRecord(1, 1000)]
+    expect(sentRowsSince(collectSentRows(emptyCollector, both, 0), 0).map(([, time]) => time)).toEqual([2000])
   })
 
   test('are a thousand at most, and after more none up to the last of them', () => {

@@ -5,6 +5,7 @@ import {
   createRowHistory,
   findDirection,
   type HistoryRow,
+  putNewestLast,
 } from '../../../connector/export/scan/history'
 
 const row = (id: number): { id: string; modifiedTime: number } => ({ id: String(id), modifiedTime: 1000 + id })
@@ -49,6 +50,45 @@ test('knows which rows are of this pass, in whatever version', () => {
   history.addPage([row(2)], [0], 0)
   expect(history.isOfPass(earlier)).toBe(false)
   expect(history.isOfPass(history.findRow('2'))).toBe(true)
+})
+
+test('knows the newest version of each id, whichever was read last, and later ones only where no other was read', () => {
+  const cutoff = 2000
+  const history = createRowHistory([['9', 1500, 0]])
+  const newest = (id: string): number | undefined => history.newestTime(history.findRow(id))
+  let offset = 1
+  const read = (...times: ReadonlyArray<readonly [id: string, modifiedTime: number]>): void => {
+    history.addPage(
+      times.map(([id, modifiedTime]) => ({ id, modifiedTime })),
+      upTo(times.length, offset),
+      offset,
+      cutoff,
+    )
+    offset += times.length
+  }
+  read(['1', 1300], ['1', 1100], ['2', 2001], ['9', 1400])
+  expect(['1', '2', '9', '3'].map(newest)).toEqual([1300, 2001, 1500, undefined])
+  expect(history.findRow('1')?.modifiedTime).toBe(1100)
+  read(['1', 1200], ['2', 1900], ['9', 1600])
+  expect(['1', '2', '9'].map(newest)).toEqual([1300, 1900, 1600])
+  read(['1', 2001], ['2', 1800])
+  expect(['1', '2'].map(newest)).toEqual([1300, 1900])
+  read(['1', 1300], ['2', 2000])
+  expect(['1', '2'].map(newest)).toEqual([1300, 2000])
+  read(['1', 1000])
+  for (let page = 0; page < 32; page++) read([`page ${page}`, 1000])
+  expect(newest('1')).toBeUndefined()
+  read(['1', 1100])
+  expect(newest('1')).toBe(1100)
+})
+
+test('puts the newest version of each id last, and leaves rows alone where it is', () => {
+  const of = (...times: ReadonlyArray<readonly [id: string, modifiedTime: number]>) =>
+    times.map(([id, modifiedTime]) => ({ id, modifiedTime }))
+  const fine = of(['7', 1], ['8', 9], ['7', 3], ['7', 3], ['9', 2])
+  expect(putNewestLast(fine)).toBe(fine)
+  expect(putNewestLast(of(['7', 3], ['8', 2], ['7', 1], ['9', 2]))).toEqual(of(['7', 1], ['8', 2], ['9', 2], ['7', 3]))
+  expect(putNewestLast(of(['7', 1], ['7', 3], ['7', 2])).at(-1)).toEqual({ id: '7', modifiedTime: 3 })
 })
 
 test('tells the lengths of the last pages of this pass, the last one first, samples left out', () => {

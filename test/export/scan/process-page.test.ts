@@ -198,6 +198,26 @@ describe('the rows that leave', () => {
     expect(sentIds(later, page, { history, pass: { offset: 0 } })).toEqual(['1', '3', '5'])
   })
 
+  test('have the newest version of an id last, in one page and behind another', () => {
+    const history = createRowHistory([])
+    const versions = (...given: ReadonlyArray<readonly [id: number, ago: number]>) =>
+      given.map(([id, ago]) => reviewRecord(id, cutoff - ago))
+    const page = resultOf(first, pageOf(versions([7, 100], [8, 200], [7, 300], [9, -1])), { history })
+    const sent = page.rows.map(({ id, modifiedTime }) => [id, cutoff - modifiedTime])
+    expect(sent).toEqual([
+      ['7', 300],
+      ['8', 200],
+      ['7', 100],
+    ])
+    expect(page.state.sentRows.rows.get('7')?.modifiedTime).toBe(cutoff - 100)
+    const next = pageOf(versions([8, 200], [7, 300], [7, 200], [9, 50], [9, -1], [9, 60]))
+    const rowsBehind = resultOf(page.state, next, { history }).rows
+    expect(rowsBehind.map(({ id, modifiedTime }) => [id, cutoff - modifiedTime])).toEqual([
+      ['9', 60],
+      ['9', 50],
+    ])
+  })
+
   test('are in rounds those that were not sent in this version', () => {
     const versions = new Map([
       ['0', cutoff - 50],
