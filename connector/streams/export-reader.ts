@@ -127,7 +127,7 @@ const readSharedScan = <Item>(
 ): Feed<Failure, ReaderEvent> => {
   const digest = digestFilters(operation.filters(source))
   const names = streams.map(({ request }) => request.stream)
-  const pages = collectPageWarnings(operation.fetch(source, names))
+  const pages = collectPageWarnings(operation, operation.fetch(source, names), source.now)
   const start = toScanStart(operation, source, streams)
   const toItem = operation.toItem(source)
   let completion: ScanItem['completion']
