@@ -6,7 +6,14 @@ import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, Review, toFailure, toInstant } from '../api'
 import { configFailure, drainFeed, type Failure, type Stream, transientFailure } from '../cdk'
 import { chooseCutoff, createCutter, createReviewFetcher, type ExportPage, type FetchPage } from '../export'
-import { checkSourceLookup, createDeletionFetcher, isLookupStream, type SourceEnv } from '../streams'
+import {
+  checkSourceLookup,
+  createDeletionFetcher,
+  defaultBoundWarnings,
+  deletionExportOperation,
+  isLookupStream,
+  type SourceEnv,
+} from '../streams'
 import { toConnectionFailure } from './client'
 import type { ConfiguredSource } from './source'
 
@@ -248,6 +255,12 @@ const checkExportOperation = async (
         ...(page.narrowerFilters ?? []).map(
           (key) => `${operation}: the service applies a narrower ${key} than the config asks.`,
         ),
+        ...defaultBoundWarnings(
+          { name: operation, hasMentionTime: operation !== deletionExportOperation.name },
+          source.filters,
+          page.filter,
+          page.servedAt ?? source.now(),
+        ).map(({ message }) => message),
       ])
     }),
   )()

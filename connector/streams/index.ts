@@ -43,3 +43,4 @@ export {
 } from './streams'
 export { createAuditLedger } from './sync-audit'
 export type { DeletedAtColumn } from './tombstones'
+export { defaultBoundWarnings } from './warnings'

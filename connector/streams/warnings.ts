@@ -5,7 +5,7 @@ import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { describeAttribute, optionalAttributes, toInstant, toMillis } from '../api'
 import type { ReaderEvent, Row } from '../cdk'
-import { type ExportPage, type FetchPage, pickRecordAttributes, type ScanItem } from '../export'
+import { type ExportPage, type FetchPage, pickRecordAttributes, type ScanFilters, type ScanItem } from '../export'
 import type { ExportStreamState } from './export-state'
 
 /** A note that the user should read; the run goes on. */
@@ -73,8 +73,6 @@ export const collectUnknownAttributes = (): ((paths: ReadonlyArray<string>) => R
   return (paths) => paths.flatMap(nameAttribute)
 }
 
-type PageRequest = Parameters<FetchPage>[0]
-
 /** What a page gives to warn of. `kind`: of each one is given, although texts may differ. */
 type PageWarning = { readonly kind: string; readonly message: string }
 
@@ -90,9 +88,9 @@ const [minute, day] = [60_000, 86_400_000]
  * Bounds of mention time that were not asked for and leave out rows. Without a request the service echoes defaults; those of 1970 and
  * of now leave out none. `now`: milliseconds.
  */
-const defaultBoundWarnings = (
+export const defaultBoundWarnings = (
   { name, hasMentionTime }: PagesOf,
-  request: PageRequest,
+  request: ScanFilters,
   { mentionTimeAfter, mentionTimeBefore }: ExportPage['filter'],
   now: number,
 ): ReadonlyArray<PageWarning> => {

@@ -274,6 +274,28 @@ const scenarios: ReadonlyArray<Scenario> = [
     ),
     more: { sources: [1, 2] },
   },
+  {
+    reply: otherwise(isReviews, (seen, to) =>
+      sendJson(to, 200, {
+        reviews: [],
+        filter: {
+          ...JSON.parse(seen.body),
+          mentionTimeAfter: '2024-01-01T00:00:00.000Z',
+          mentionTimeBefore: '2024-02-01T00:00:00.000Z',
+        },
+      }),
+    ),
+  },
+  {
+    reply: otherwise(
+      (seen) => seen.url.includes('deleted'),
+      (seen, to) =>
+        sendJson(to, 200, {
+          reviews: [],
+          filter: { ...JSON.parse(seen.body), mentionTimeAfter: '2024-01-01T00:00:00.000Z' },
+        }),
+    ),
+  },
   // Warnings.
   { world: { reviews: 0 }, more: { start_date: new Date(Date.now() + dayMs).toISOString() } },
 ]
