@@ -2,15 +2,17 @@ import { pipe } from 'fp-ts/function'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import {
+  type ApiError,
   Comment,
   type CommentsResponse,
+  isTokenError,
   type ReviewsResponse,
   TransparencyReview,
   toMillis,
   toSecondInstant,
 } from '../../api'
 import { defined } from '../../cdk'
-import { ceilToSecond } from '../../export'
+import { ceilToSecond, isOutage } from '../../export'
 import { type SourceEnv, toThresholds } from '../source-env'
 import { UnknownAttributes } from '../warnings'
 import type { FeedbackOperation, FeedbackPage, FeedbackRequest } from './page'
@@ -75,30 +77,71 @@ const describePage = (
 const coveredDays = (echoed: unknown, requested: number): Pick<FeedbackPage, 'coveredDays'> =>
   typeof echoed === 'number' && echoed >= 0 && echoed < requested ? { coveredDays: echoed } : {}
 
+/**
+ * Whether a service may answer so for a page behind the last one. Outages, limits and refused tokens are no such answers, nor
+ * are internal errors, with which a page that exists may fail.
+ */
+const mayRefusePage = (error: ApiError): boolean =>
+  error._tag === 'Http'
+    ? [400, 404, 410, 416].includes(error.status)
+    : error._tag === 'Application' &&
+      !isTokenError(error) &&
+      !isOutage(error) &&
+      !/(?<!\d)(403|5\d\d)(?!\d)/.test(error.code)
+
+type FetchFeedback = ReturnType<FeedbackOperation['createFetch']>
+
+/**
+ * Fetches a page after the first that the service refuses as one without rows, since the specification does not say how it answers
+ * one behind the last. For one entity it must answer the first page again, which must not tell of more pages; several are each
+ * to be asked for alone, since the page may be refused for one that has fewer rows than the others.
+ */
+const withRefusedPages =
+  (firstPage: number, fetch: FetchFeedback): FetchFeedback =>
+  (request) =>
+    pipe(
+      fetch(request),
+      TE.orElse((error): ReturnType<FetchFeedback> => {
+        const { page, ids, scrollKey } = request
+        if (page === firstPage || scrollKey !== undefined || !mayRefusePage(error)) return TE.left(error)
+        if (ids.length > 1) return TE.right({ entities: [], perPage: Number.POSITIVE_INFINITY, isRefused: true })
+        return pipe(
+          fetch({ ...request, page: firstPage }),
+          TE.flatMap(
+            ({ entities, scrollKey: _, ...first }): ReturnType<FetchFeedback> =>
+              entities.some(({ pages = 0 }) => pages > page - firstPage)
+                ? TE.left(error)
+                : TE.right({ ...first, entities: [], isRefused: true }),
+          ),
+        )
+      }),
+    )
+
 /** Comments by entity: operation 2 for one entity, operation 3 for many. */
 export const commentsOperation: FeedbackOperation = {
   name: 'retrieve comments',
   key: 'id',
   maxIdentifiers: 50,
   firstPage: 1,
-  createFetch: (source) => (request) => {
-    const filters = toFilters(source, request)
-    const [id = '', ...others] = request.ids
-    return pipe(
-      others.length === 0
-        ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: id })
-        : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
-      TE.map((answer) => ({
-        entities: answer.data.entities.map(({ id: entityId, name, comments, totalPages }) => ({
-          id: entityId,
-          name,
-          rows: comments ?? [],
-          ...defined({ pages: totalPages ?? undefined }),
+  createFetch: (source) =>
+    withRefusedPages(1, (request) => {
+      const filters = toFilters(source, request)
+      const [id = '', ...others] = request.ids
+      return pipe(
+        others.length === 0
+          ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: id })
+          : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
+        TE.map((answer) => ({
+          entities: answer.data.entities.map(({ id: entityId, name, comments, totalPages }) => ({
+            id: entityId,
+            name,
+            rows: comments ?? [],
+            ...defined({ pages: totalPages ?? undefined }),
+          })),
+          ...describePage(source, request, answer),
         })),
-        ...describePage(source, request, answer),
-      })),
-    )
-  },
+      )
+    }),
 }
 
 export const commentsStream = createFeedbackStream({
@@ -120,13 +163,15 @@ export const publicReviewsOperation: FeedbackOperation = {
   key: 'documentId',
   maxIdentifiers: 1,
   firstPage: 0,
-  createFetch: (source) => (request) =>
-    pipe(
-      source.api.retrieveReviews({ ...toFilters(source, request), [`${request.kind}Id`]: request.ids[0] ?? '' }),
-      TE.map((answer) => ({
-        entities: answer.data.entities.map(({ id, name, reviews }) => ({ id, name, rows: reviews ?? [] })),
-        ...describePage(source, request, answer),
-      })),
+  createFetch: (source) =>
+    withRefusedPages(0, (request) =>
+      pipe(
+        source.api.retrieveReviews({ ...toFilters(source, request), [`${request.kind}Id`]: request.ids[0] ?? '' }),
+        TE.map((answer) => ({
+          entities: answer.data.entities.map(({ id, name, reviews }) => ({ id, name, rows: reviews ?? [] })),
+          ...describePage(source, request, answer),
+        })),
+      ),
     ),
 }
 

@@ -42,6 +42,8 @@ export type FeedbackPage = {
   readonly window?: { readonly from: number; readonly to: number }
   /** The key of the page that follows, where the answer gives one. */
   readonly scrollKey?: string
+  /** The service refused the page, which may be behind the last one, so there are no rows. */
+  readonly isRefused?: true
   /** The days that were requested. */
   readonly days?: number
   /** The days that the answer covers, where its echo tells fewer than the requested ones. */
@@ -178,7 +180,7 @@ export const minRepeatedRows = 10
 /** The empty pages in a row that are the end of an entity's rows. */
 const emptyPagesAtEnd = ({ hasShortPages }: PageSizes): number => (hasShortPages ? 3 : 1)
 
-/** The first page after `page` that has rows; none if the rows end there. */
+/** The first page after the first that has rows, or of several entities one that is refused; none if the rows end there. */
 export const findNextPage = (
   { operation, fetch }: FeedbackService,
   request: Omit<FeedbackRequest, 'page'>,
@@ -189,7 +191,10 @@ export const findNextPage = (
       ? TE.right(undefined)
       : pipe(
           fetch({ ...request, page: operation.firstPage + 1 + skipped }),
-          TE.flatMap((next) => (isEmptyPage(next) ? tryPage(skipped + 1) : TE.right(next))),
+          TE.flatMap((next) => {
+            if (next.isRefused) return TE.right(request.ids.length > 1 ? next : undefined)
+            return isEmptyPage(next) ? tryPage(skipped + 1) : TE.right(next)
+          }),
         )
   return tryPage(0)
 }
@@ -273,7 +278,7 @@ const readPages =
       if (E.isLeft(answer)) return answer
       const rows = findEntityFeedback(request.ids[0] ?? '', answer.right)?.rows ?? []
       emptyPages = rows.length === 0 ? emptyPages + 1 : 0
-      if (emptyPages >= emptyPagesAtEnd(sizes)) return E.right({ byKey, served, largest })
+      if (answer.right.isRefused || emptyPages >= emptyPagesAtEnd(sizes)) return E.right({ byKey, served, largest })
       const keys = rows.map((row) => String(row[key]))
       repeatedPages = keys.length > 0 && keys.join() === lastKeys ? repeatedPages + 1 : 0
       lastKeys = keys.join()

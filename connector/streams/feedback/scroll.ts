@@ -178,7 +178,8 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
       }
       if (givesKeys && !ignoresKeys) return 'clean'
       if (current.answers === 1 && isComplete) return 'clean'
-      if (fresh === 0 && current.answers > 1 && (rows > 0 || current.barren >= barrenLimit())) return ending
+      const isBehind = rows > 0 || page.isRefused === true || current.barren >= barrenLimit()
+      if (fresh === 0 && current.answers > 1 && isBehind) return ending
       current.page += 1
       return undefined
     }

@@ -267,6 +267,7 @@ const resolveGroup = (service: FeedbackService, answered: AnsweredWindow): TaskE
   return pipe(
     findNextPage(service, request, sizes),
     TE.flatMap((next) => {
+      if (next?.isRefused) return TE.right(resolveWith(({ state }) => state === 'complete' && !isFullPage(sizes, page)))
       if (next !== undefined && (!isPagedByEntity(page) || traits.hasShortPages)) return TE.right(resolveParts())
       const nextIds = new Set(next?.entities.flatMap(({ id, rows }) => (rows.length === 0 ? [] : [id])))
       const hasEnded = ({ feedback, state }: (typeof checked)[number]): boolean =>

@@ -1,0 +1,206 @@
+import type { ServerResponse } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { sourceReadCommand } from '../../../connector/cli/feedback-source'
+import { streams } from '../../../connector/streams/streams'
+import { messages, warehouse } from '../../support/destination'
+import { writeTempFile } from '../../support/files'
+import { sendJson, startServer } from '../../support/listen'
+import { runCommand } from '../../support/run-command'
+
+const hour = 3_600_000
+const start = Date.parse('2024-06-01T00:00:00Z')
+const keys = Object.fromEntries(streams.map(({ name, primaryKey }) => [name, primaryKey]))
+
+type Row = { readonly id: number; readonly mentionTime: string }
+const rowsFrom = (first: number, count: number): ReadonlyArray<Row> =>
+  Array.from({ length: count }, (_, n) => ({ id: first + n, mentionTime: new Date(start + n * hour).toISOString() }))
+const idsFrom = (first: number, count: number): ReadonlyArray<number> => rowsFrom(first, count).map(({ id }) => id)
+
+type Block = { readonly id: string; readonly rows: ReadonlyArray<Row>; readonly pages?: number }
+/** A request as the service takes it; `page` from 0. */
+type Asked = {
+  readonly kind: string
+  readonly ids: ReadonlyArray<string>
+  readonly page: number
+  /** The rows of the page, of `size` rows where that is given. */
+  readonly pageOf: (rows: ReadonlyArray<Row>, size?: number) => ReadonlyArray<Row>
+}
+type Answer = ReadonlyArray<Block> | { readonly refusal: readonly [status: number, code: number | string] }
+
+const parametersOf = (method: string, url: string, body: string): URLSearchParams =>
+  method === 'GET'
+    ? new URL(url, 'http://small').searchParams
+    : url.endsWith('/v2/reviews')
+      ? new URLSearchParams(
+          Object.entries(JSON.parse(body)).map(([key, value]): [string, string] => [key, String(value)]),
+        )
+      : new URLSearchParams(body)
+
+/** Operations 1 to 3 with what `answer` makes of a request, and runs of `stream` against them. */
+const startRuns = async (
+  stream: string,
+  entities: unknown,
+  answer: (asked: Asked) => Answer,
+  {
+    usesDates = true,
+    config: more = {},
+    onEnd,
+  }: {
+    readonly usesDates?: boolean
+    readonly config?: object
+    readonly onEnd?: (close: () => void) => void
+  } = {},
+) => {
+  const firstPage = stream === 'comments' ? 1 : 0
+  const reply = ({ method, url, body }: { method: string; url: string; body: string }, response: ServerResponse) => {
+    const parameters = parametersOf(method, url, body)
+    const [kind = ''] = ['person', 'location', 'entity'].filter((one) => parameters.has(`${one}Id`))
+    const [page, perPage] = [Number(parameters.get('page')) - firstPage, Number(parameters.get('perPage'))]
+    const [from, to] = ['fromDate', 'toDate'].map((name) => Date.parse(parameters.get(name) ?? ''))
+    const isInside = ({ mentionTime }: Row): boolean =>
+      !usesDates || (Date.parse(mentionTime) >= Number(from) && Date.parse(mentionTime) <= Number(to))
+    const pageOf = (rows: ReadonlyArray<Row>, size = perPage) =>
+      rows.filter(isInside).slice(page * size, (page + 1) * size)
+    const answered = answer({ kind, ids: parameters.getAll(`${kind}Id`), page, pageOf })
+    if ('refusal' in answered) {
+      const [status, code] = answered.refusal
+      return sendJson(response, status, { status: { code, message: 'page out of range' }, data: null })
+    }
+    sendJson(response, 200, {
+      status: { code: 200, message: 'success' },
+      data: {
+        client: 'small',
+        entities: answered.map(({ id, rows, pages }) => ({
+          id,
+          name: `The ${id}`,
+          ...(pages === undefined ? {} : { totalPages: pages }),
+          ...(stream === 'comments'
+            ? { comments: rows }
+            : { reviews: rows.map(({ id: documentId, ...row }) => ({ documentId, ...row })) }),
+        })),
+        filter: { perPage },
+      },
+    })
+  }
+  const { url, seen } = await startServer(reply, onEnd)
+  const config = writeTempFile({
+    base_url: url,
+    credentials: { auth_type: 'access_token', access_token: 'not-for-anybody' },
+    start_date: '2024-01-01T00:00:00Z',
+    entities,
+    ...more,
+  })
+  const catalog = writeTempFile({ streams: [{ stream: { name: stream, json_schema: {} }, sync_mode: 'incremental' }] })
+  const destination = warehouse()
+  return {
+    seen,
+    run: async () => {
+      const args = ['--config', config, '--catalog', catalog, '--state', writeTempFile(destination.state())]
+      const { status, stdout } = await runCommand(sourceReadCommand, args)
+      destination.load(stdout, keys)
+      const said = messages(stdout)
+      return {
+        status,
+        sent: said
+          .flatMap(({ record }) => (record === undefined ? [] : [Number(record.data.id ?? record.data.documentId)]))
+          .sort((a, b) => a - b),
+        warnings: said.flatMap(({ log }) => (log?.level === 'WARN' ? [log.message] : [])),
+        errors: said.flatMap(({ trace }) => (trace?.error === undefined ? [] : [trace.error.message])),
+      }
+    },
+  }
+}
+
+const refusals: Readonly<Record<string, readonly [status: number, code: number | string]>> = {
+  'an application error in a 200': [200, 1201],
+  'a 400': [400, 400],
+  'a 404': [404, 404],
+  'a 410': [410, 410],
+  'a 416': [416, 416],
+}
+
+const held: Readonly<Record<string, ReadonlyArray<Row>>> = {
+  '9': [],
+  '10': rowsFrom(1000, 7),
+  '11': rowsFrom(2000, 7),
+  '12': rowsFrom(3000, 5),
+}
+const heldIds = [...idsFrom(1000, 7), ...idsFrom(2000, 7), ...idsFrom(3000, 5)]
+
+describe.each(Object.entries(refusals))('a service that answers a page behind the last one with %s', (_, refusal) => {
+  it.concurrent.for([
+    ['comments', 'by windows'],
+    ['transparency_reviews', 'by windows'],
+    ['comments', 'from page to page'],
+    ['transparency_reviews', 'from page to page'],
+  ] as const)('is read to its end: %s %s', { timeout: 120_000 }, async ([stream, way], { onTestFinished, expect }) => {
+    const usesDates = way === 'by windows'
+    const { run } = await startRuns(
+      stream,
+      { location_ids: ['9', '10', '11', '12'] },
+      ({ ids, page, pageOf }) => {
+        const blocks = ids.map((id) => ({ id, rows: pageOf(held[id] ?? []) }))
+        return page > 0 && blocks.every(({ rows }) => rows.length === 0) ? { refusal } : blocks
+      },
+      {
+        usesDates,
+        config: usesDates ? {} : { start_date: '2024-06-01T03:00:00Z', feedback_filters: { per_page: 5 } },
+        onEnd: onTestFinished,
+      },
+    )
+    const { status, sent, warnings } = await run()
+    expect(warnings).toEqual([])
+    expect([status, sent]).toEqual([0, heldIds.filter((id) => usesDates || id % 1000 >= 3)])
+    expect((await run()).sent).toEqual([])
+  })
+})
+
+describe('a refused page', () => {
+  it('of several entities is not the end of those that have more rows than the others', async () => {
+    const many = { '10': rowsFrom(1000, 3), '11': rowsFrom(2000, 47) } as Readonly<Record<string, ReadonlyArray<Row>>>
+    // The service serves 20 rows of an entity and tells nothing of it, and refuses a page that one of the entities lacks.
+    const { run } = await startRuns('comments', { location_ids: ['10', '11'] }, ({ ids, page, pageOf }) => {
+      const blocks = ids.map((id) => ({ id, rows: pageOf(many[id] ?? [], 20) }))
+      return page > 0 && blocks.some(({ rows }) => rows.length === 0) ? { refusal: [404, 404] } : blocks
+    })
+    const { sent } = await run()
+    expect(sent).toEqual([...idsFrom(1000, 3), ...idsFrom(2000, 47)])
+  })
+
+  it('is an error where the service tells that the page exists', async () => {
+    const { run } = await startRuns('comments', { location_ids: ['10', '9'] }, ({ ids, page, pageOf }) =>
+      page > 0 ? { refusal: [404, 404] } : ids.map((id) => ({ id, rows: pageOf(held[id] ?? []), pages: 2 })),
+    )
+    const { sent, warnings } = await run()
+    expect(sent).toEqual([])
+    expect(warnings).toEqual([
+      expect.stringMatching(/refuses location 10 \(404\)/),
+      expect.stringMatching(/location 9/),
+    ])
+  })
+
+  it.each([
+    ['an outage', [200, 503]],
+    ['an internal error', [200, 'INTERNAL_ERROR_500']],
+    ['a refused token', [200, 401]],
+    ['a lack of permission', [403, 403]],
+  ] as const)('is an error where it is %s', { timeout: 60_000 }, async (_, refusal) => {
+    const { run } = await startRuns('comments', { location_ids: ['10'] }, ({ ids, page, pageOf }) =>
+      page > 0 ? { refusal } : ids.map((id) => ({ id, rows: pageOf(held[id] ?? []) })),
+    )
+    const { sent, errors, warnings } = await run()
+    expect(sent).toEqual([])
+    expect([...errors, ...warnings].length).toBeGreaterThan(0)
+  })
+
+  it('is an error where the first page is refused by then', async () => {
+    let isClosed = false
+    const { run } = await startRuns('comments', { location_ids: ['10'] }, ({ ids, page, pageOf }) => {
+      isClosed ||= page > 0
+      return isClosed ? { refusal: [404, 404] } : ids.map((id) => ({ id, rows: pageOf(held[id] ?? []) }))
+    })
+    const { sent, errors, warnings } = await run()
+    expect(sent).toEqual([])
+    expect([...errors, ...warnings]).toHaveLength(1)
+  })
+})
