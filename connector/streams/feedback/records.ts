@@ -65,7 +65,10 @@ const toEntityColumns = (entityType: Entity['kind'], entityId: string, name: unk
 /** The rows of an entity's window, the entity's state after it, and what to warn of. */
 type EntityRows = PartitionRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }
 
-/** Turns entity results into rows. A refused entity gives none and keeps its state; each warning is given once. */
+/**
+ * Turns entity results into rows. A refused entity gives none and keeps its state; each warning is given once. One that no answer
+ * lists keeps its state too: the service may leave it out for a threshold, and list it with its older rows in a later run.
+ */
 export const toRows = (
   { name, records }: { readonly name: string; readonly records: RecordBuilder },
   source: SourceEnv,
@@ -76,6 +79,7 @@ export const toRows = (
   /** Of the entities that have windows left. */
   const trackers = new Map<string, PartitionTracker>()
   const refusedKeys = new Set<string>()
+  const listedKeys = new Set<string>()
   const nameUnknown = collectUnknownAttributes()
   const buildRecords = records(source)
   return (result: EntityResult, cutoff: number | undefined): E.Either<Failure, EntityRows> => {
@@ -92,11 +96,13 @@ export const toRows = (
     if (result.scroll?.isEnd ?? result.to === undefined) trackers.delete(key)
     else trackers.set(key, trackRows)
     const feedback = result.feedback.right
+    if (feedback !== undefined) listedKeys.add(key)
     return pipe(
       feedback === undefined ? E.right({ rows: [], unknownPaths: [] }) : buildRecords(entity, feedback),
       E.map(({ rows, unknownPaths }) => ({
         entity,
         ...trackRows(rows, result, cutoff ?? Number.POSITIVE_INFINITY),
+        ...(listedKeys.has(key) ? {} : { partition: O.none }),
         notes: nameUnknown(unknownPaths).map(warningEvent),
       })),
     )

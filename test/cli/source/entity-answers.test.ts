@@ -204,3 +204,34 @@ describe('a refused page', () => {
     expect([...errors, ...warnings]).toHaveLength(1)
   })
 })
+
+describe('an entity that the service does not list', () => {
+  it.each(['comments', 'transparency_reviews'])('is read from where it was, once it is listed: %s', async (stream) => {
+    let listed = ['10']
+    const rows: Readonly<Record<string, ReadonlyArray<Row>>> = { '10': rowsFrom(1000, 5), '11': rowsFrom(2000, 4) }
+    const { run } = await startRuns(stream, { location_ids: ['10', '11'] }, ({ ids, pageOf }) =>
+      ids.filter((id) => listed.includes(id)).map((id) => ({ id, rows: pageOf(rows[id] ?? []) })),
+    )
+    expect((await run()).sent).toEqual(idsFrom(1000, 5))
+    expect((await run()).sent).toEqual([])
+    listed = ['11']
+    expect((await run()).sent).toEqual(idsFrom(2000, 4))
+    listed = ['10', '11']
+    expect((await run()).sent).toEqual([])
+  })
+
+  it('is read from where it was, also where each entity is read from page to page', async () => {
+    let listed = ['10']
+    const rows: Readonly<Record<string, ReadonlyArray<Row>>> = { '10': rowsFrom(1000, 12), '11': rowsFrom(2000, 4) }
+    const { run } = await startRuns(
+      'comments',
+      { location_ids: ['10', '11'] },
+      ({ ids, pageOf }) => ids.filter((id) => listed.includes(id)).map((id) => ({ id, rows: pageOf(rows[id] ?? []) })),
+      { usesDates: false, config: { start_date: '2024-06-01T02:00:00Z', feedback_filters: { per_page: 5 } } },
+    )
+    expect((await run()).sent).toEqual(idsFrom(1002, 10))
+    listed = ['10', '11']
+    expect((await run()).sent).toEqual(idsFrom(2002, 2))
+    expect((await run()).sent).toEqual([])
+  })
+})
