@@ -25,7 +25,7 @@ import { cursorAheadWarning, filtersChangedWarning, noEntitiesWarning, selectAtt
 import { withConsistencyCheck } from './consistency'
 import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
 import type { FeedbackOperation } from './page'
-import { createRecordBuilder, type RecordBuilder, toRows } from './records'
+import { createRecordBuilder, type RecordBuilder, toRows, withJoinedBlocks } from './records'
 import {
   decodeFeedbackState,
   type EntityPartition,
@@ -146,6 +146,7 @@ const readPartitions = (
         }),
     }
   }
+  const fetch = withConsistencyCheck(feedback.createFetch(source))
   const select = selectAttributes(attributes)
   const toEvents = ({ results, cutoff, notes, next }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
@@ -173,7 +174,7 @@ const readPartitions = (
         readWindows(
           {
             operation: feedback,
-            fetch: withConsistencyCheck(feedback.createFetch(source)),
+            fetch: withJoinedBlocks({ operation: feedback, fetch }, entities),
             now: source.now,
             // The next full refresh keeps nothing of this one.
             lookback: syncMode === 'full_refresh' ? 0 : lookback,

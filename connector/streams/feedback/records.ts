@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
+import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { type ApiError, describeAttribute, maskCode, optionalAttributes, toFailure } from '../../api'
 import { enumField, type Failure, printExactJson, type ReaderEvent } from '../../cdk'
@@ -9,7 +10,7 @@ import type { ResourceName, SourceEnv } from '../source-env'
 import { collectUnknownAttributes, warningEvent } from '../warnings'
 import { otherEntityError } from './consistency'
 import { type Entity, entityKey } from './entities'
-import type { EntityFeedback, EntityResult } from './page'
+import type { EntityFeedback, EntityResult, FeedbackRequest, FeedbackService } from './page'
 import type { PartitionRows, PartitionTracker } from './state'
 
 /** The entity of a record, under the identifier that it was requested by. */
@@ -61,6 +62,56 @@ const toEntityColumns = (entityType: Entity['kind'], entityId: string, name: unk
   entityId,
   ...(typeof name === 'string' ? { entityName: name } : {}),
 })
+
+/** The blocks that an answer has about one entity as one, with each row once. */
+const joinBlocks = (key: string, id: string, blocks: ReadonlyArray<EntityFeedback>): EntityFeedback => {
+  const seen = new Set<string>()
+  const rows = blocks.flatMap((block) => {
+    const fresh = block.rows.filter((row) => !seen.has(String(row[key])))
+    for (const row of fresh) seen.add(String(row[key]))
+    return fresh
+  })
+  const { name } = blocks.find((block) => block.id === id) ?? blocks[0] ?? {}
+  // Not a number where one of the blocks does not tell its pages.
+  const pages = Math.max(...blocks.map((block) => block.pages ?? Number.NaN))
+  return { id, name, rows, ...(Number.isNaN(pages) ? {} : { pages }) }
+}
+
+/**
+ * Fetches pages with one block for each entity: the specification allows several. An answer about one entity is about it under
+ * whatever ids, as those of a roll-up's members; but what it lists of another person or location in `all` comes by that
+ * one's own request.
+ */
+export const withJoinedBlocks = (
+  { operation: { key }, fetch }: FeedbackService,
+  all: ReadonlyArray<Entity>,
+): FeedbackService['fetch'] => {
+  const keys = new Set(all.map(entityKey))
+  const joinEntities = (
+    { kind, ids: [id = '', ...others] }: FeedbackRequest,
+    entities: ReadonlyArray<EntityFeedback>,
+  ): ReadonlyArray<EntityFeedback> => {
+    if (others.length === 0) {
+      const own = entities.filter((one) => kind === 'entity' || one.id === id || !keys.has(entityKey({ ...one, kind })))
+      return entities.length < 2 ? entities : [joinBlocks(key, id, own.length > 0 ? own : entities)]
+    }
+    const ids = new Set(entities.map((block) => block.id))
+    return ids.size === entities.length
+      ? entities
+      : [...ids].map((each) =>
+          joinBlocks(
+            key,
+            each,
+            entities.filter((block) => block.id === each),
+          ),
+        )
+  }
+  return (request) =>
+    pipe(
+      fetch(request),
+      TE.map((page) => ({ ...page, entities: joinEntities(request, page.entities) })),
+    )
+}
 
 /** The rows of an entity's window, the entity's state after it, and what to warn of. */
 type EntityRows = PartitionRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }

@@ -235,3 +235,66 @@ describe('an entity that the service does not list', () => {
     expect((await run()).sent).toEqual([])
   })
 })
+
+describe('an answer about one entity in several blocks', () => {
+  const blocksOf =
+    (given: ReadonlyArray<Block>) =>
+    ({ pageOf }: Asked) =>
+      given.map(({ rows, ...block }) => ({ ...block, rows: pageOf(rows) }))
+  const member = (id: string, first: number, count: number): Block => ({ id, rows: rowsFrom(first, count) })
+
+  it.each<[string, object, ReadonlyArray<Block>, ReadonlyArray<number>]>([
+    [
+      'a roll-up without rows of its own, and its members',
+      { entity_ids: ['R'] },
+      [member('R', 1, 0), member('m1', 100, 3), member('m2', 200, 4)],
+      [...idsFrom(100, 3), ...idsFrom(200, 4)],
+    ],
+    [
+      'a roll-up with all rows, and its members with the same',
+      { entity_ids: ['R'] },
+      [{ id: 'R', rows: [...rowsFrom(100, 3), ...rowsFrom(200, 4)] }, member('m1', 100, 3), member('m2', 200, 4)],
+      [...idsFrom(100, 3), ...idsFrom(200, 4)],
+    ],
+    [
+      'two blocks of one id',
+      { entity_ids: ['R'] },
+      [member('R', 100, 3), member('R', 200, 4)],
+      [...idsFrom(100, 3), ...idsFrom(200, 4)],
+    ],
+    [
+      'a location, and a part of it under an id of its own',
+      { location_ids: ['R'] },
+      [member('R', 100, 3), member('part', 200, 4)],
+      [...idsFrom(100, 3), ...idsFrom(200, 4)],
+    ],
+  ])('has all rows of them, each once: %s', async (_, entities, given, ids) => {
+    for (const stream of ['comments', 'transparency_reviews'])
+      for (const config of [{}, { feedback_filters: { per_page: 2 } }]) {
+        const { run } = await startRuns(stream, entities, blocksOf(given), { config })
+        const { status, sent, warnings } = await run()
+        expect([stream, status, sent, warnings]).toEqual([stream, 0, ids, []])
+        expect((await run()).sent).toEqual([])
+      }
+  })
+
+  it('has no rows of another location that is requested itself', async () => {
+    const { run } = await startRuns('transparency_reviews', { location_ids: ['a', 'b'] }, ({ pageOf }) => [
+      { id: 'a', rows: pageOf(rowsFrom(100, 3)) },
+      { id: 'b', rows: pageOf(rowsFrom(200, 4)) },
+    ])
+    expect((await run()).sent).toEqual([...idsFrom(100, 3), ...idsFrom(200, 4)])
+  })
+
+  it('has all rows of them where many entities are requested', async () => {
+    const { run } = await startRuns('comments', { location_ids: ['a', 'b'] }, ({ ids, pageOf }) =>
+      ids.flatMap((id) => [
+        { id, rows: pageOf(rowsFrom(id === 'a' ? 100 : 200, 3)) },
+        { id, rows: pageOf(rowsFrom(id === 'a' ? 300 : 400, 4)) },
+      ]),
+    )
+    const all = [...idsFrom(100, 3), ...idsFrom(200, 3), ...idsFrom(300, 4), ...idsFrom(400, 4)]
+    expect((await run()).sent).toEqual(all)
+    expect((await run()).sent).toEqual([])
+  })
+})
