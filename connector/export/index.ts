@@ -33,7 +33,6 @@ export {
   scanStartTime,
 } from './scan/resume-token'
 export {
-  isOutage,
   type ScanCompletion,
   type ScanEnv,
   type ScanItem,

@@ -168,17 +168,6 @@ export const scan =
     return unfoldFeed(step)(token === undefined ? firstState() : fromResumeToken(token))
   }
 
-<<<<<<< HEAD
-=======
-const outageStatuses: ReadonlyArray<number> = [408, 429, 502, 503, 504]
-const outageWords = /requesttimeout|too(many|\*+)requests|badgateway|serviceunavailable|gatewaytimeout/i
-
-/** Whether an application error is an outage or a rate limit: its code holds such a status, or its code or message the words for one. */
-export const isOutage = ({ code, message }: ApiError & { readonly _tag: 'Application' }): boolean =>
-  (code.match(/\d+/g) ?? []).some((digits) => outageStatuses.includes(Number(digits))) ||
-  [code, message].some((text) => outageWords.test(text.replace(/[\s_.:-]/g, '')))
-
->>>>>>> 66e5c58 (Take a refused page of feedback for an empty one)
 /** Whether an error may be about the offset of its request alone. Outages, rate limits and tokens are not. */
 const mayRefuseOffset = (error: ApiError): boolean =>
   error._tag === 'Http'

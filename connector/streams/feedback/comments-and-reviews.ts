@@ -5,14 +5,14 @@ import {
   type ApiError,
   Comment,
   type CommentsResponse,
-  isTokenError,
+  isRefusalInBody,
   type ReviewsResponse,
   TransparencyReview,
   toMillis,
   toSecondInstant,
 } from '../../api'
 import { defined } from '../../cdk'
-import { ceilToSecond, isOutage } from '../../export'
+import { ceilToSecond } from '../../export'
 import { type SourceEnv, toThresholds } from '../source-env'
 import { UnknownAttributes } from '../warnings'
 import type { FeedbackOperation, FeedbackPage, FeedbackRequest } from './page'
@@ -84,10 +84,7 @@ const coveredDays = (echoed: unknown, requested: number): Pick<FeedbackPage, 'co
 const mayRefusePage = (error: ApiError): boolean =>
   error._tag === 'Http'
     ? [400, 404, 410, 416].includes(error.status)
-    : error._tag === 'Application' &&
-      !isTokenError(error) &&
-      !isOutage(error) &&
-      !/(?<!\d)(403|5\d\d)(?!\d)/.test(error.code)
+    : error._tag === 'Application' && isRefusalInBody(error) && !/(?<!\d)(403|5\d\d)(?!\d)/.test(error.code)
 
 type FetchFeedback = ReturnType<FeedbackOperation['createFetch']>
 
