@@ -171,6 +171,8 @@ const connectLimiter = async (limit: RateLimit, { redis_url, id }: SharedLimiter
     maxRetriesPerRequest: 1,
     retryStrategy: (times) => Math.min(times * 200, 2000),
   })
+  // Without a listener ioredis prints each later error with its stack trace; a request that needs Redis fails by itself.
+  client.on('error', () => undefined)
   try {
     await once(client, 'ready', { signal: AbortSignal.timeout(readyTimeout) })
     const connection = new Bottleneck.IORedisConnection({ client, Redis })
