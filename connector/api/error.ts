@@ -166,7 +166,7 @@ export const isExportError = (status: unknown, rows: number | undefined): boolea
 
 const outageStatuses: ReadonlyArray<number> = [408, 502, 503, 504]
 const limitWords = /too_?(many|\*+)_?requests|(?<![a-z])rate_?limit/i
-const outageWords = /request_?timeout|bad_?gateway|service_?(is_?)?(temporarily_?)?unavailable|gateway_?timeout/i
+const outageWords = /request_?time_?out|bad_?gateway|service_?(is_?)?(temporarily_?)?unavailable|gateway_?time_?out/i
 
 /**
  * Whether an error is a rate limit or an outage, which pass and concern every request: by its status or, inside a 200, by a code that
