@@ -33,7 +33,7 @@ import {
 import { compareWithTruth } from '../support/truth'
 import { type Postgres, startPostgres } from './dbt/postgres'
 
-/** What the largest test reads, and how many of its processes are killed; test/slow/lake.sh 300000 50 is part of .ci/run. */
+/** What the largest test reads, and how many of its processes are killed; test/slow/lake.sh 200000 50 is part of .ci/run. */
 const [reviewCount, killCount] = [Number(process.env.LAKE_REVIEWS || 30_000), Number(process.env.LAKE_KILLS || 20)]
 const shareCount = 8
 const seed = Number(process.env.SEED ?? 20261123)
