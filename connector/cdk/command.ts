@@ -205,7 +205,8 @@ export const parseOptions = <Os extends CommandOptions>(
       allowPositionals: operands !== undefined,
     })
     for (const [key, { required }] of entries)
-      if (required === true && values[key] === undefined) throw new Error(`--${key} is missing`)
+      if (required === true && !values[key])
+        throw new Error(`--${key} is ${values[key] === undefined ? 'missing' : 'empty'}`)
     const missing = ({ type, multiple }: CommandOption) =>
       type === 'boolean' ? false : multiple === true ? [] : undefined
     return {

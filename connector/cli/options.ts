@@ -103,6 +103,8 @@ export const requirePlace = (
   },
 ): string => {
   const { db, lake } = options
+  for (const name of ['db', 'lake'] as const)
+    if (options[name] === '') throw usageError(`${verb}: --${name} is empty. See ${verb} --help.`)
   if (db !== undefined && lake !== undefined)
     throw usageError(`${verb} takes --db or --lake, not both. See ${verb} --help.`)
   if (lake !== undefined) {

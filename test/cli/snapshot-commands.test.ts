@@ -16,9 +16,10 @@ import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Command, progressDelay } from '../../connector/cdk/command'
 import { personConventions } from '../../connector/cdk/program'
+import { compactCommand } from '../../connector/cli/forget'
 import { queryCommand } from '../../connector/cli/query'
 import { reportCommand } from '../../connector/cli/report'
-import { diffCommand, snapshotCommand } from '../../connector/cli/snapshot'
+import { diffCommand, replayCommand, snapshotCommand } from '../../connector/cli/snapshot'
 import { stateCommand } from '../../connector/cli/state'
 import { verifyCommand } from '../../connector/cli/verify'
 import { openDatabase } from '../../connector/snapshot/store/database'
@@ -101,6 +102,46 @@ describe('feedback snapshot', () => {
     const outcome = await runCommand(snapshotCommand, ['--db', other], messages)
     expect(outcome).toMatchObject({ status: 1 })
     expect(outcome.stderr).toContain('not a snapshot: it holds the tables mine')
+  })
+
+  it.each([
+    ['keep.json', '{"a":1}'],
+    ['g.csv', 'a,b\n1,2\n'],
+    ['e.parquet', 'PAR1 and more than twelve bytes'],
+  ])('refuses %s, which DuckDB would read as a table, before it is changed', async (name, content) => {
+    const file = written(name, content)
+    chmodSync(file, 0o644)
+    for (const [command, args] of [
+      [snapshotCommand, [catalog]],
+      [replayCommand, [catalog]],
+      [queryCommand, ['SELECT 1']],
+    ] as const) {
+      const outcome = await runCommand(command, [...args, '--db', file], messages)
+      expect(outcome.stderr).toContain(`${file} exists and is not a DuckDB file. It was not changed`)
+      expect(outcome.status).not.toBe(0)
+    }
+    expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual([content, 0o644])
+  })
+
+  it('writes a new file by any name, and in place of an empty one', async () => {
+    for (const file of [path('new.csv'), written('empty.csv', ''), written('empty.duckdb', '')]) {
+      expect(await runCommand(snapshotCommand, ['--db', file, '--catalog', catalog], messages)).toMatchObject({
+        status: 0,
+      })
+      expect(
+        (await runCommand(queryCommand, ['--db', file, 'SELECT count(*) AS n FROM reviews', '--format', 'json']))
+          .stdout,
+      ).toContain('2')
+    }
+  })
+
+  it('takes no empty path', async () => {
+    for (const command of [snapshotCommand, replayCommand, queryCommand, compactCommand])
+      expect(await runCommand(command, ['--db', ''], messages)).toMatchObject({
+        status: 2,
+        stderr: expect.stringContaining(`feedback ${command.name}: --db is empty.`),
+      })
+    expect((await runCommand(queryCommand, ['SELECT 1', '--lake', ''])).stderr).toContain('--lake is empty')
   })
 
   it('refuses a snapshot in a newer format', async () => {

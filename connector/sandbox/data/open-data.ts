@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { CommandError, configFailure, defined } from '../../cdk'
-import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from '../../snapshot/store'
+import { type Database, findPathProblem, openDatabase, quoteIdentifier, quoteLiteral } from '../../snapshot/store'
 import { reviewIdAt, type SeedOptions, seedConstants, seedDatabase } from './generate'
 import { indexDefinitions, tableDefinitions } from './review-text'
 
@@ -51,6 +51,8 @@ const addRestorableTable = async (database: Database): Promise<void> => {
 /** Opens the data of the file, else imports the snapshot, else generates data; rejects with a `CommandError`. */
 export const openData = async (files: DataFiles, data: SeedOptions): Promise<Database> => {
   const { db = ':memory:', memoryLimit } = files
+  const problem = findPathProblem(db)
+  if (problem !== undefined) throw new CommandError(problem)
   const opened = await openDatabase(db, {
     ...defined({ memory: memoryLimit === undefined ? undefined : [memoryLimit] }),
     ...(db === ':memory:' ? { spillPath: join(tmpdir(), `feedback-sandbox.${randomUUID()}`) } : {}),

@@ -194,6 +194,9 @@ const damagedLogFailure = (path: string, detail: string): Failure =>
     detail,
   )
 
+export const foreignFileFailure = (path: string, detail?: string): Failure =>
+  configFailure(`${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`, detail)
+
 /** The reason why DuckDB did not open a file, in words for the user who gave its path. */
 export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: number): Failure => {
   const detail = error instanceof Error ? error.message : String(error)
@@ -218,11 +221,7 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
   if (/Is a directory/.test(detail)) return configFailure(`${path} is a folder. Give the path of a file.`, detail)
   if (/Permission denied|Read-only file system/.test(detail))
     return configFailure(`${path}: permission denied. Check who may read and write it.`, detail)
-  if (/not a valid DuckDB database|launch in-memory database/.test(detail))
-    return configFailure(
-      `${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`,
-      detail,
-    )
+  if (/not a valid DuckDB database|launch in-memory database/.test(detail)) return foreignFileFailure(path, detail)
   if (isDamage(detail)) return damagedFileFailure(path, detail)
   if (/newer version|version number/.test(detail))
     return configFailure(`${path} was written by another version of DuckDB. Upgrade feedback-connector.`, detail)

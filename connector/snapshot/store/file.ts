@@ -5,6 +5,7 @@ import {
   fsyncSync,
   openSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
@@ -17,7 +18,7 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { CommandError, configFailure, type Failure } from '../../cdk'
 import { type Database, type DatabaseOptions, openDatabase, type Snapshot } from './database'
-import { chooseMemoryLimit, databaseOpenFailure, listMemorySteps } from './failures'
+import { chooseMemoryLimit, databaseOpenFailure, foreignFileFailure, listMemorySteps } from './failures'
 import { openLake } from './lake'
 import { isLakePath, type LakeOptions, requireOwnFolder } from './lake-access'
 import { metadataTablesSql, snapshotFormat } from './metadata'
@@ -94,6 +95,36 @@ export const openSnapshot =
     }
   }
 
+/** Whether a file begins as those of DuckDB do. */
+const isDatabaseFile = (path: string): boolean => {
+  const file = openSync(path, 'r')
+  try {
+    const start = Buffer.alloc(12)
+    return start.toString('latin1', 8, readSync(file, start)) === 'DUCK'
+  } finally {
+    closeSync(file)
+  }
+}
+
+/**
+ * What is wrong with a path, if it is not that of a DuckDB file or of one to be made. DuckDB itself opens an empty path and the files that it reads
+ * as tables, such as CSV, as a database in memory: what is written there is lost.
+ */
+export const findPathProblem = (path: string): Failure | undefined => {
+  if (path === '') return configFailure('The path of the DuckDB file is empty. Give the path of a file.')
+  try {
+    const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true
+    return isFile && !isDatabaseFile(path) ? foreignFileFailure(path) : undefined
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return configFailure(
+      code === 'EACCES'
+        ? `${path}: permission denied. Check who may read and write it, and who may enter its folder.`
+        : `${path} cannot be opened (${code}). Check the path.`,
+    )
+  }
+}
+
 /** The pages that DuckDB writes as it makes a file. */
 const [firstPages, pageBytes] = [3, 4096]
 
@@ -158,6 +189,8 @@ const openLakeTables = (
 }
 
 const openExisting = (path: string, access: SnapshotAccess, memoryLimit: number): TaskEither<Failure, Snapshot> => {
+  const problem = findPathProblem(path)
+  if (problem !== undefined) return TE.left(problem)
   if (access !== 'write' && !existsSync(path))
     return TE.left(configFailure(`${path}: no such file. Check the path given with --db; feedback sync creates one.`))
   const { leastMemory = memoryLimit, memoryGrowth, ...options } = accessOptions[access]
