@@ -87,7 +87,7 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   db: {
     value: 'FILE',
     help: 'Keeps the data in this file; data that it already holds is served, and the options above have no effect',
-    read: readPattern(/./s, 'the path of a file, not empty', ([db]) => ({ db })),
+    read: readPattern(/^.+$/s, 'the path of a file, not empty', ([db]) => ({ db })),
   },
   from: {
     value: 'FILE',
