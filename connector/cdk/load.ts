@@ -159,6 +159,9 @@ export const readTextFile =
         : E.left(configFailure(`The ${what} file ${path} is not UTF-8. Save it as such.`))
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
+      // It may hold a token.
+      if (/^\s*[{[]/.test(path))
+        return E.left(configFailure(`--${what} wants the path of a file, and JSON was given. Write it into a file.`))
       return E.left(configFailure(`The ${what} file ${path} ${fileErrorReasons[code] ?? `cannot be read (${code})`}.`))
     }
   }

@@ -189,6 +189,12 @@ describe('readVariableFiles', () => {
 })
 
 describe('readJsonFile', () => {
+  it('does not show JSON that is given in place of a path', async () => {
+    expect(await readJsonFile('config', '{"credentials":{"access_token":"tokSECRET1"}}')()).toMatchObject({
+      left: { _tag: 'Config', message: '--config wants the path of a file, and JSON was given. Write it into a file.' },
+    })
+  })
+
   it('reads JSON, with a byte order mark too', async () => {
     expect(await readJsonFile('config', file('\uFEFF{"a": 1}'))()).toEqual(E.right({ a: 1 }))
   })

@@ -135,6 +135,19 @@ describe('feedback snapshot', () => {
     }
   })
 
+  it('does not show an address that is given as a path', async () => {
+    for (const address of [
+      'postgres:host=db password=hunter2xyz',
+      'postgresql://u:hunter2xyz@db/x',
+      'host=db password=hunter2xyz',
+    ])
+      for (const command of [snapshotCommand, queryCommand]) {
+        const { status, stderr } = await runCommand(command, ['SELECT 1', '--db', address], messages)
+        expect([status, stderr]).toEqual([1, expect.stringContaining('An address was given as the path')])
+        expect(stderr).not.toContain('hunter2xyz')
+      }
+  })
+
   it('takes no empty path', async () => {
     for (const command of [snapshotCommand, replayCommand, queryCommand, compactCommand])
       expect(await runCommand(command, ['--db', ''], messages)).toMatchObject({

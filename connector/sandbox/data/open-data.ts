@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { CommandError, configFailure, defined } from '../../cdk'
-import { type Database, findPathProblem, openDatabase, quoteIdentifier, quoteLiteral } from '../../snapshot/store'
+import {
+  type Database,
+  findAddressProblem,
+  findPathProblem,
+  openDatabase,
+  quoteIdentifier,
+  quoteLiteral,
+} from '../../snapshot/store'
 import { reviewIdAt, type SeedOptions, seedConstants, seedDatabase } from './generate'
 import { indexDefinitions, tableDefinitions } from './review-text'
 
@@ -51,7 +58,7 @@ const addRestorableTable = async (database: Database): Promise<void> => {
 /** Opens the data of the file, else imports the snapshot, else generates data; rejects with a `CommandError`. */
 export const openData = async (files: DataFiles, data: SeedOptions): Promise<Database> => {
   const { db = ':memory:', memoryLimit } = files
-  const problem = findPathProblem(db)
+  const problem = findPathProblem(db) ?? (files.from === undefined ? undefined : findAddressProblem(files.from))
   if (problem !== undefined) throw new CommandError(problem)
   const opened = await openDatabase(db, {
     ...defined({ memory: memoryLimit === undefined ? undefined : [memoryLimit] }),

@@ -106,12 +106,22 @@ const isDatabaseFile = (path: string): boolean => {
   }
 }
 
+/** An address of a database or a server, given in place of a path: such a one may hold a password, and is never shown. */
+export const findAddressProblem = (path: string): Failure | undefined =>
+  /^(?!duckdb:)[a-z]\w+:.|passw\w*\s*=/is.test(path) && path !== ':memory:' && !existsSync(path)
+    ? configFailure(
+        'An address was given as the path of a DuckDB file; it is not shown, since a password may be in it. Give a path, or for a lake --lake ducklake:postgres:dbname=….',
+      )
+    : undefined
+
 /**
  * What is wrong with a path, if it is not that of a DuckDB file or of one to be made. DuckDB itself opens an empty path and the files that it reads
  * as tables, such as CSV, as a database in memory: what is written there is lost.
  */
 export const findPathProblem = (path: string): Failure | undefined => {
   if (path === '') return configFailure('The path of the DuckDB file is empty. Give the path of a file.')
+  const problem = findAddressProblem(path)
+  if (problem !== undefined) return problem
   try {
     const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true
     return isFile && !isDatabaseFile(path) ? foreignFileFailure(path) : undefined

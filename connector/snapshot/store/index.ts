@@ -4,5 +4,5 @@
  * file does not open.
  */
 export { type Database, openDatabase, quoteIdentifier, quoteLiteral } from './database'
-export { findPathProblem } from './file'
+export { findAddressProblem, findPathProblem } from './file'
 export type { CellValue, RowValues } from './values'

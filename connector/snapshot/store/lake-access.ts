@@ -28,8 +28,8 @@ export const postgresPrefix = 'ducklake:postgres:'
 /** The place without its password, for messages. */
 export const describeLake = (path: string): string =>
   path
-    .replaceAll(/(password\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|[^\s\\])+)/gi, '$1***')
-    .replaceAll(/(\/\/[^:/@\s]*):[^@\s]*@/g, '$1:***@')
+    .replaceAll(/((?:pas\w*|pwd)\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|[^\s\\])+)/gi, '$1***')
+    .replaceAll(/(\/\/[^:/]*):.*@/gs, '$1:***@')
 
 /** What a lake needs, each with the package of PyPI that brings it. */
 const extensionPackages = {
@@ -91,14 +91,10 @@ export const loadExtension = async (db: Database, name: ExtensionName, options: 
   })
 }
 
-/** A writer holds a group of rows in memory before it is written: by default 122,880 of them, which may be all of a commit. */
-const rowGroupRows = 4096
-
-/** A lake keeps the size for all who write it; one that somebody has set stays. */
+/** A writer holds a group of rows in memory: by default 122,880, which may be all of a commit. A size that somebody has set for the lake stays. */
 export const limitRowGroups = async (base: Database): Promise<void> => {
   const set = `SELECT count(*) FROM ducklake_options('lake') WHERE option_name LIKE 'parquet_row_group_size%'`
-  if (Number(await base.scalar(set)) === 0)
-    await base.run(`CALL lake.set_option('parquet_row_group_size', '${rowGroupRows}')`)
+  if (Number(await base.scalar(set)) === 0) await base.run(`CALL lake.set_option('parquet_row_group_size', '4096')`)
 }
 
 export const busyFailure = (name: string, share: LakeShare | undefined): Failure =>
@@ -119,9 +115,10 @@ export const makeDataFolder = (name: string, dataPath: string): void => {
   try {
     mkdirSync(dataPath, { recursive: true, mode: 0o700 })
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
     throw new CommandError(
-      configFailure(`${name}: the folder of --data ${dataPath} cannot be made (${code}). Give the path of a folder.`),
+      configFailure(
+        `${name}: the folder of --data ${dataPath} cannot be made (${(error as NodeJS.ErrnoException).code}). Give the path of a folder.`,
+      ),
     )
   }
 }
@@ -190,8 +187,7 @@ export type LakePlace = {
   readonly options: LakeOptions
 }
 
-export const attachSql = ({ path, access, options }: LakePlace, version?: number): string => {
-  const { dataPath } = options
+export const attachSql = ({ path, access, options: { dataPath } }: LakePlace, version?: number): string => {
   const settings = [
     ...(dataPath === undefined ? [] : [`DATA_PATH ${quoteLiteral(isRemote(dataPath) ? dataPath : resolve(dataPath))}`]),
     ...(access === 'write' ? [] : ['CREATE_IF_NOT_EXISTS false']),
@@ -277,14 +273,19 @@ const lakeErrors: ReadonlyArray<readonly [RegExp, typeof configFailure, string]>
     'the storage of the lake cannot be reached. Nothing is lost: what was committed is kept. Run it again later.',
   ],
   [
-    /authentication failed|no password supplied|no pg_hba|role "[^"]*" does not exist|database "[^"]*" does not exist|permission denied for|invalid connection option|missing "=" after/i,
+    /invalid connection option/i,
+    configFailure,
+    'PostgreSQL does not know a key of the address. Check how its keys are spelled, such as host, port, dbname, user and password.',
+  ],
+  [
+    /authentication failed|no password supplied|no pg_hba|role "[^"]*" does not exist|database "[^"]*" does not exist|permission denied for|missing "=" after/i,
     configFailure,
     'PostgreSQL refuses the catalogue. Check the address given with --lake, PGUSER, PGPASSWORD and what the user may do.',
   ],
   [
-    /INTERNAL Error|database has been invalidated/i,
+    /INTERNAL Error|been invalidated/i,
     transientFailure,
-    'DuckDB had an error of its own, as after a lost connection. Nothing is lost: what was committed is kept. Run it again.',
+    'DuckDB had an error of its own. Nothing is lost: run it again.',
   ],
   [
     /unable to connect to Postgres|connection to server|could not connect to server|terminating connection|connection unexpectedly|closed the connection|no connection to the server|connection has been closed|the database system is|SSL SYSCALL|Connection refused|too many (?:clients|connections)|Current transaction is aborted|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/i,

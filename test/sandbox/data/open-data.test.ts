@@ -57,6 +57,7 @@ describe('a sandbox with a file for its data', () => {
     writeFileSync(json, '{"a":1}')
     expect(await refusalOf({ db: json })).toContain('is not a DuckDB file')
     expect(await refusalOf({ db: '' })).toContain('is empty')
+    expect(await refusalOf({ from: 'ducklake:postgres:password=hunter2xyz' })).toMatch(/^An address.*not shown/)
     const other = join(folder, 'other.duckdb')
     await runSql(other, 'CREATE TABLE mine (a INTEGER)')
     expect(await refusalOf({ db: other })).toContain('tables that are not those of a sandbox')

@@ -49,12 +49,27 @@ it.each([
   "dbname=lake PASSWORD = 's3 cr\\'et s3cret' host=db",
   'dbname=lake password=pass\\ s3cret host=db',
   'postgresql://user:s3cret@db/lake',
+  'postgresql://user:p@s3cret@db/lake',
+  'postgresql://user:p s3cret@db/lake',
+  'postgresql://me@home:s3/cret@db/lake',
+  'dbname=lake pasword=s3cret host=db',
+  'dbname=lake passwd=s3cret',
   'postgresql://db/lake?user=a&password=s3cret',
 ])('shows the address %s without its password', (address) => {
   expect(describeLake(`ducklake:postgres:${address}`)).not.toMatch(/s3|cret/)
   const failure = lakeErrorFailure('the lake', new Error(`IO Error: Unable to connect to Postgres at "${address}": no`))
   expect(failure).toMatchObject({ _tag: 'Transient' })
   expect(JSON.stringify(failure)).not.toMatch(/s3|cret/)
+})
+
+it('says that PostgreSQL does not know a key of the address', () => {
+  const error = new Error(
+    'IO Error: Unable to connect to Postgres at "pasword=s3cret": invalid connection option "pasword"',
+  )
+  expect(lakeErrorFailure('the lake', error)).toMatchObject({
+    _tag: 'Config',
+    message: expect.stringMatching(/^the lake: PostgreSQL does not know a key/),
+  })
 })
 
 it('says that the folder for its rows cannot be made', () => {
