@@ -338,7 +338,7 @@ export const defects: Readonly<Record<string, Defect>> = {
     replace: 'const forgets = false;',
   },
   'a new file whose folder is not synced': {
-    file: 'snapshot/store/file.js',
+    file: 'snapshot/store/values.js',
     find: 'flush((0, node_path_1.dirname)(to));',
     replace: '',
   },

@@ -100,3 +100,14 @@ const decodeUriText = (text: string): string => {
     return text
   }
 }
+
+/** The reason why the file system refused a path. */
+export const pathFailure = (path: string, error: unknown): Failure => {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOTDIR') return configFailure(`${path} is not a folder, or leads through a file. Check the path.`)
+  return configFailure(
+    code === 'EACCES'
+      ? `${path}: permission denied. Check who may read and write it, and who may enter its folder.`
+      : `${path} cannot be used (${code}). Check the path.`,
+  )
+}

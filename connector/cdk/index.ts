@@ -79,6 +79,7 @@ export {
   createRedactor,
   type Failure,
   findSecrets,
+  pathFailure,
   redactFailure,
   systemFailure,
   transientFailure,

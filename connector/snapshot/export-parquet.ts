@@ -6,11 +6,11 @@ import { CommandError, configFailure, copyDeadLetters, transientFailure } from '
 import { countSelects } from './query'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { isDiskFull, outputFullFailure } from './store/failures'
-import { replaceFile } from './store/file'
 import { type PersonRows, toPersonRows } from './store/forgotten'
 import { dataFilePattern } from './store/lake-access'
 import { readReportingTimeZone } from './store/metadata'
 import { findFreeName, listStreamTables, type Table } from './store/tables'
+import { explainPathError, replaceFile, usePath } from './store/values'
 
 /** The format of a partition's folder name. */
 export const partitionFormats = { year: '%Y', month: '%Y-%m', day: '%Y-%m-%d' } as const
@@ -73,7 +73,7 @@ export const exportParquet = async (
   folder: string,
   partition: ParquetPartition | undefined,
 ): Promise<ReadonlyArray<ParquetExport>> => {
-  if (existsSync(folder) && readdirSync(folder).length > 0)
+  if (usePath(folder, () => existsSync(folder) && readdirSync(folder).length > 0))
     throw new CommandError(
       configFailure(`${folder} is not empty. Give a new folder: an export does not overwrite files.`),
     )
@@ -95,7 +95,7 @@ export const exportParquet = async (
     return written
   } catch (error) {
     for (const each of folders) await rm(each, { recursive: true, force: true })
-    throw isDiskFull(error) ? new CommandError(outputFullFailure(folder)) : error
+    throw isDiskFull(error) ? new CommandError(outputFullFailure(folder)) : explainPathError(folder, error)
   }
 }
 
@@ -179,7 +179,7 @@ export const isParquet = (path: string): boolean => path.endsWith('.parquet')
 export const listExportFiles = (
   paths: ReadonlyArray<string>,
 ): { readonly files: ReadonlyArray<string>; readonly others: ReadonlyArray<string> } => {
-  const lists = paths.map((path) => {
+  const list = (path: string) => {
     const found = statSync(path, { throwIfNoEntry: false })
     if (found?.isFile()) return { files: [path], others: [] }
     const entries = found?.isDirectory() ? readdirSync(path, { recursive: true, withFileTypes: true }) : []
@@ -193,7 +193,8 @@ export const listExportFiles = (
         `${path} ${found === undefined ? 'does not exist' : 'holds no Parquet file'}. Check the path given with --exports.`,
       ),
     )
-  })
+  }
+  const lists = paths.map((path) => usePath(path, () => list(path)))
   const files = lists.flatMap((list) => list.files)
   const ofLake = files.find((path) => dataFilePattern.test(basename(path)))
   if (ofLake !== undefined)
@@ -246,8 +247,7 @@ export const removeParquetRows = async (
   const copy = `${target}.forget`
   // What a run before has left that was killed.
   await rm(copy, { force: true })
-  const count = async (from: string) => Number(await db.scalar(`SELECT count(*) FROM ${from}`))
-  if (where === undefined || (await count(`${sql} AS t WHERE ${where}`)) === 0) return undefined
+  if (!where || Number(await db.scalar(`SELECT count(*) FROM ${sql} AS t WHERE ${where}`)) === 0) return undefined
   const before = await describeFile(target)
   try {
     const { mode } = await stat(target)

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CommandError, configFailure, type Failure, runOrThrow, systemFailure, transientFailure } from '../cdk'
 import { type Database, openDatabase, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { chooseMemoryLimit, databaseOpenFailure, databaseWriteFailure } from './store/failures'
-import { closeSnapshot, openSnapshot, replaceFile, type SnapshotOptions, snapshotAttachOptions } from './store/file'
+import { closeSnapshot, openSnapshot, type SnapshotOptions, snapshotAttachOptions } from './store/file'
 import { dataFilePattern, lakeCatalogue, postgresPrefix } from './store/lake-access'
+import { replaceFile } from './store/values'
 
 /** The size of a file in bytes, before and after. */
 export type CompactResult = { readonly before: number; readonly after: number }

@@ -148,6 +148,23 @@ describe('feedback snapshot', () => {
       }
   })
 
+  it('says which folder of an export cannot be written', async () => {
+    for (const target of [catalog, join(catalog, 'folder')])
+      expect((await runCommand(snapshotCommand, ['--db', db, '--export', 'parquet', target])).stderr).toContain(
+        `${target} is not a folder, or leads through a file`,
+      )
+  })
+
+  it('refuses a catalogue that is no DuckDB file, and storage that a lake cannot use', async () => {
+    const json = written('catalogue.json', '{"a":1}')
+    const open = async (...args: string[]) => (await runCommand(stateCommand, ['export', ...args])).stderr
+    expect(await open('--lake', `ducklake:${json}`)).toContain('the file is not the catalogue of a lake')
+    for (const data of ['azure://a/b', 'ftp://a/b', 's3:/bucket'])
+      expect(await open('--lake', `ducklake:${path('new.ducklake')}`, '--data', data)).toContain(
+        `--data ${data} is neither a folder`,
+      )
+  })
+
   it('takes no empty path', async () => {
     for (const command of [snapshotCommand, replayCommand, queryCommand, compactCommand])
       expect(await runCommand(command, ['--db', ''], messages)).toMatchObject({

@@ -1,26 +1,25 @@
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
   existsSync,
-  fsyncSync,
   openSync,
   readFileSync,
   readSync,
-  renameSync,
   rmSync,
   statSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { CommandError, configFailure, type Failure } from '../../cdk'
+import { CommandError, configFailure, type Failure, pathFailure } from '../../cdk'
 import { type Database, type DatabaseOptions, openDatabase, type Snapshot } from './database'
 import { chooseMemoryLimit, databaseOpenFailure, foreignFileFailure, listMemorySteps } from './failures'
 import { openLake } from './lake'
-import { isLakePath, type LakeOptions, requireOwnFolder } from './lake-access'
+import { describeLake, isLakePath, isRemote, type LakeOptions, requireOwnFolder } from './lake-access'
 import { metadataTablesSql, snapshotFormat } from './metadata'
 
 /** `write` creates the file if it is missing; `change` and `read` need an existing file. */
@@ -126,12 +125,7 @@ export const findPathProblem = (path: string): Failure | undefined => {
     const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true
     return isFile && !isDatabaseFile(path) ? foreignFileFailure(path) : undefined
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    return configFailure(
-      code === 'EACCES'
-        ? `${path}: permission denied. Check who may read and write it, and who may enter its folder.`
-        : `${path} cannot be opened (${code}). Check the path.`,
-    )
+    return pathFailure(path, error)
   }
 }
 
@@ -155,6 +149,15 @@ const isUnfinished = (path: string): boolean => {
   )
 }
 
+const canRead = (path: string): boolean => {
+  try {
+    accessSync(path, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
 const unfinishedFileFailure = (path: string): Failure =>
   configFailure(
     `${path} holds nothing: the machine stopped, or the disk was full, while it was made. feedback sync makes it anew.`,
@@ -170,7 +173,8 @@ const openOnce = (
   pipe(
     isLakePath(path) ? openLakeTables(path, access, memoryLimit, lake) : openExisting(path, access, memoryLimit),
     TE.orElse((failure) => {
-      if (isLakePath(path) || failure._tag === 'Transient' || !isUnfinished(path)) return TE.left(failure)
+      if (isLakePath(path) || failure._tag === 'Transient' || !canRead(path) || !isUnfinished(path))
+        return TE.left(failure)
       if (access !== 'write') return TE.left(unfinishedFileFailure(path))
       rmSync(path)
       return openExisting(path, access, memoryLimit)
@@ -180,12 +184,28 @@ const openOnce = (
 /** What DuckDB has at first to write a share of a lake's backfill, in bytes, and how many times as much at each further step: many run side by side. */
 const [shareMemory, shareMemoryGrowth] = [40e6, 1.25]
 
+/** What is wrong with the file of a lake's catalogue, or with the place of its rows; both would be made, or be read as a table. */
+const findLakeProblem = (path: string, { dataPath = '' }: LakeOptions): Failure | undefined => {
+  if (/^[a-z][\w+.-]+:\//i.test(dataPath) && !isRemote(dataPath))
+    return configFailure(
+      `--data ${dataPath} is neither a folder nor an address of storage that a lake can use. Give a folder, or an address that begins with s3://, gs://, gcs://, r2://, http:// or https://.`,
+    )
+  const [, file] = /^ducklake:(?!(?:postgres|sqlite|mysql):)(?:duckdb:)?(.+)$/s.exec(path) ?? []
+  return file !== undefined && findPathProblem(file) !== undefined
+    ? configFailure(
+        `${describeLake(path)}: the file is not the catalogue of a lake, or may not be read. It was not changed; give another --lake.`,
+      )
+    : undefined
+}
+
 const openLakeTables = (
   path: string,
   access: SnapshotAccess,
   memoryLimit: number,
   lake: LakeOptions,
 ): TaskEither<Failure, Snapshot> => {
+  const problem = findLakeProblem(path, lake)
+  if (problem !== undefined) return TE.left(problem)
   // A reader has all memory at once, since a database in memory does not repeat its statements with more.
   const isRead = access === 'read'
   const { leastMemory = memoryLimit, memoryGrowth } = accessOptions.write
@@ -263,26 +283,4 @@ const prepareTables = async (db: Database, access: SnapshotAccess): Promise<E.Ei
 export const closeSnapshot = async ({ db }: Snapshot): Promise<void> => {
   await db.waitForWork()
   db.close()
-}
-
-/** Puts one file in the place of another; both are on one disk. */
-export const replaceFile = (from: string, to: string): void => {
-  try {
-    flush(from)
-    renameSync(from, to)
-    flush(dirname(to))
-  } catch (error) {
-    throw new CommandError(
-      configFailure(`${to} cannot be replaced. ${(error as NodeJS.ErrnoException).code}: check the folder.`),
-    )
-  }
-}
-
-const flush = (path: string): void => {
-  const file = openSync(path, 'r')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
 }

@@ -97,11 +97,6 @@ export const limitRowGroups = async (base: Database): Promise<void> => {
   if (Number(await base.scalar(set)) === 0) await base.run(`CALL lake.set_option('parquet_row_group_size', '4096')`)
 }
 
-export const busyFailure = (name: string, share: LakeShare | undefined): Failure =>
-  transientFailure(
-    `${name} is in use by another run${share === undefined ? '' : `, of the share ${share.index} or of all shares`}. Wait until it ends, or stop it, and try again; --wait 10m waits for it.`,
-  )
-
 export const isRemote = (dataPath: string): boolean => /^(s3|s3a|s3n|gs|gcs|r2|https?):\/\//.test(dataPath)
 
 /** The tables of the lake's catalogue, which DuckLake attaches beside it. */

@@ -4,10 +4,9 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { CommandError, configFailure, type Failure, runOrThrow } from '../../cdk'
 import { type Database, type DatabaseOptions, openDatabase, quoteLiteral } from './database'
-import { databaseOpenFailure } from './failures'
+import { busyLakeFailure, databaseOpenFailure } from './failures'
 import {
   attachSql,
-  busyFailure,
   describeLake,
   isRemote,
   type LakeOptions,
@@ -60,7 +59,7 @@ const openLocks = async (db: Database, { path, name, access, options }: LakePlac
             ['pg_try_advisory_xact_lock', firstShareLock + share.index],
           ]
     for (const [lockName, lock] of wanted)
-      if ((await run.scalar(lockSql(lockName, lock))) !== true) throw new CommandError(busyFailure(name, share))
+      if ((await run.scalar(lockSql(lockName, lock))) !== true) throw new CommandError(busyLakeFailure(name, share))
   } catch (error) {
     await release()
     throw error

@@ -1,3 +1,5 @@
+import { closeSync, fsyncSync, openSync, renameSync } from 'node:fs'
+import { dirname } from 'node:path'
 import {
   DuckDBArrayValue,
   DuckDBBlobValue,
@@ -16,6 +18,7 @@ import {
   type DuckDBValue,
   type JS,
 } from '@duckdb/node-api'
+import { CommandError, configFailure, pathFailure } from '../../cdk'
 
 /** A value as `query` returns it: an integer as a number where that is exact and as a bigint otherwise, JSON as its text. */
 export type CellValue = JS
@@ -112,3 +115,38 @@ export const cellToTextOrNull = (cell: CellValue | undefined): string | null =>
 /** A time in ISO 8601, UTC; null for one that has no calendar date, such as `infinity`. */
 export const cellToTimeOrNull = (cell: CellValue | undefined): string | null =>
   cell instanceof Date && !Number.isNaN(cell.getTime()) ? cell.toISOString() : null
+
+/** Does something with a path; rejects with a reason where the file system refuses it. */
+export const usePath = <A>(path: string, work: () => A): A => {
+  try {
+    return work()
+  } catch (error) {
+    throw explainPathError(path, error)
+  }
+}
+
+/** An error of the file system as a failure with a reason; any other as it is. */
+export const explainPathError = (path: string, error: unknown): unknown =>
+  error instanceof Error && 'syscall' in error ? new CommandError(pathFailure(path, error)) : error
+
+/** Puts one file in the place of another; both are on one disk. */
+export const replaceFile = (from: string, to: string): void => {
+  try {
+    flush(from)
+    renameSync(from, to)
+    flush(dirname(to))
+  } catch (error) {
+    throw new CommandError(
+      configFailure(`${to} cannot be replaced. ${(error as NodeJS.ErrnoException).code}: check the folder.`),
+    )
+  }
+}
+
+const flush = (path: string): void => {
+  const file = openSync(path, 'r')
+  try {
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}
