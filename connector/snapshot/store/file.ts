@@ -188,7 +188,7 @@ const [shareMemory, shareMemoryGrowth] = [40e6, 1.25]
 const findLakeProblem = (path: string, { dataPath = '' }: LakeOptions): Failure | undefined => {
   if (/^[a-z][\w+.-]+:\//i.test(dataPath) && !isRemote(dataPath))
     return configFailure(
-      `--data ${dataPath} is neither a folder nor an address of storage that a lake can use. Give a folder, or an address that begins with s3://, gs://, gcs://, r2://, http:// or https://.`,
+      `--data ${dataPath} is neither a folder nor an address of storage that a lake can use. Give a folder, or an address that begins with s3://, gs://, gcs://, r2:// or https://.`,
     )
   const [, file] = /^ducklake:(?!(?:postgres|sqlite|mysql):)(?:duckdb:)?(.+)$/s.exec(path) ?? []
   return file !== undefined && findPathProblem(file) !== undefined
