@@ -32,13 +32,6 @@ export {
   ResumeToken,
   scanStartTime,
 } from './scan/resume-token'
-export {
-  type ScanCompletion,
-  type ScanEnv,
-  type ScanItem,
-  type ScanStart,
-  scan,
-  scanScope,
-} from './scan/scan'
+export { type ScanCompletion, type ScanEnv, type ScanItem, type ScanStart, scan, scanScope } from './scan/scan'
 export { overlapSize } from './scan/state'
 export { readMentionTime, type ScanFilters, ScanWindow } from './scan/window'

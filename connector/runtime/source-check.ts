@@ -12,6 +12,7 @@ import {
   defaultBoundWarnings,
   deletionExportOperation,
   isLookupStream,
+  reviewExportOperation,
   type SourceEnv,
 } from '../streams'
 import { toConnectionFailure } from './client'
@@ -95,7 +96,7 @@ type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
 /** Why nothing could be asked: the address does not answer as the service does, no token is issued, or it is refused. */
 export type ConnectionFailure = { readonly part: 'service' | 'issuer' | 'token'; readonly failure: Failure }
 
-type ExportCheck = readonly [name: string, fetch: FetchPage]
+type ExportCheck = readonly [operation: { readonly name: string; readonly hasMentionTime: boolean }, fetch: FetchPage]
 
 /** A check that is running. */
 type SourceCheck = {
@@ -116,8 +117,8 @@ export const createSampleFetcher = ({ api }: SourceEnv): FetchPage =>
   )
 
 const listExportChecks = (source: SourceEnv): readonly [ExportCheck, ...ReadonlyArray<ExportCheck>] => [
-  ['export reviews', createSampleFetcher(source)],
-  ['export deleted reviews', createDeletionFetcher({ api: source.api, onUnknown: 'drop' })],
+  [reviewExportOperation, createSampleFetcher(source)],
+  [deletionExportOperation, createDeletionFetcher({ api: source.api, onUnknown: 'drop' })],
 ]
 
 type CheckedSource = Pick<ConfiguredSource, 'env' | 'streams'>
@@ -130,9 +131,12 @@ export const checkSource =
 
 /** The same for a caller that stops waiting. If the first operation finds no service, the others are not asked. */
 export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck => {
-  const [[firstName, fetchFirst], ...otherExports] = listExportChecks(env)
+  const [[firstExport, fetchFirst], ...otherExports] = listExportChecks(env)
   const otherOperations = listOperationChecks(env, streams)
-  const unanswered = new Set([firstName, ...[...otherExports, ...otherOperations].map(([name]) => name)])
+  const unanswered = new Set([
+    ...[firstExport, ...otherExports.map(([operation]) => operation)].map(({ name }) => name),
+    ...otherOperations.map(([name]) => name),
+  ])
   const operations = new Map<string, CheckOutcome>()
   let connection: E.Either<ConnectionFailure, void> | undefined
   const markAnswered = async (name: string, check: Promise<CheckOutcome>): Promise<CheckOutcome> => {
@@ -144,17 +148,18 @@ export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck =
   const run = async (): Promise<CheckOutcome> => {
     const first = await fetchSample(fetchFirst, env, env.startDate)()
     if (E.isLeft(first) && !isOperationError(first.left)) {
-      const failure = toFirstFailure(firstName, first.left)
+      const failure = toFirstFailure(firstExport.name, first.left)
       connection = E.left({ part: partOf(first.left), failure })
       return E.left(failure)
     }
     connection = E.right(undefined)
     return mergeOutcomes(
       await Promise.all([
-        markAnswered(firstName, checkExportOperation(firstName, fetchFirst, env, first)),
-        ...otherExports.map(async ([name, fetch]) =>
-          markAnswered(name, checkExportOperation(name, fetch, env, await fetchSample(fetch, env, env.startDate)())),
-        ),
+        markAnswered(firstExport.name, checkExportOperation(firstExport, fetchFirst, env, first)),
+        ...otherExports.map(async ([operation, fetch]) => {
+          const sample = await fetchSample(fetch, env, env.startDate)()
+          return markAnswered(operation.name, checkExportOperation(operation, fetch, env, sample))
+        }),
         ...otherOperations.map(([name, check]) => markAnswered(name, check())),
       ]),
     )
@@ -174,7 +179,7 @@ const fetchSample = (
  * with a wrong token.
  */
 export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>): TaskEither<Failure, void> => {
-  const [[name, fetch]] = listExportChecks(env)
+  const [[{ name }, fetch]] = listExportChecks(env)
   return pipe(
     fetchSample(fetch, env, env.now() + oneDay),
     TE.mapLeft((error) => toFailure(name, error)),
@@ -211,7 +216,7 @@ const oneDay = 86_400_000
 
 /** Checks the first rows, and that the service obeys modifiedTimeFrom and offset: otherwise a run would read everything, or the same rows, again and again. */
 const checkExportOperation = async (
-  operation: string,
+  operation: ExportCheck[0],
   fetch: FetchPage,
   source: SourceEnv,
   first: E.Either<ApiError, ExportPage>,
@@ -234,12 +239,12 @@ const checkExportOperation = async (
         ),
       ),
     ),
-    TE.mapLeft((error) => toCheckFailure(operation, error)),
+    TE.mapLeft((error) => toCheckFailure(operation.name, error)),
     TE.flatMapEither(({ page, later, next }) => {
       const ignoredParameter = (problem: string) =>
         E.left(
           configFailure(
-            `${operation}: the service ${problem}. No run could be sure to have read everything; ask its operator.`,
+            `${operation.name}: the service ${problem}. No run could be sure to have read everything; ask its operator.`,
           ),
         )
       if (later.rows.length > 0)
@@ -253,14 +258,11 @@ const checkExportOperation = async (
       return E.right([
         ...chooseCutoff(page.servedAt, source.now())[1].map(({ message }) => message),
         ...(page.narrowerFilters ?? []).map(
-          (key) => `${operation}: the service applies a narrower ${key} than the config asks.`,
+          (key) => `${operation.name}: the service applies a narrower ${key} than the config asks.`,
         ),
-        ...defaultBoundWarnings(
-          { name: operation, hasMentionTime: operation !== deletionExportOperation.name },
-          source.filters,
-          page.filter,
-          page.servedAt ?? source.now(),
-        ).map(({ message }) => message),
+        ...defaultBoundWarnings(operation, source.filters, page.filter, page.servedAt ?? source.now()).map(
+          ({ message }) => message,
+        ),
       ])
     }),
   )()

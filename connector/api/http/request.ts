@@ -121,6 +121,10 @@ export const parseRetryAfter = (status: number, headers: ResponseHeaders, now: n
   return wait === undefined ? undefined : Math.min(wait, longestRetryAfter)
 }
 
+/** The same of a rate limit or an outage that is told inside a 200. */
+export const parseOutageWait = (kind: 'limit' | 'outage', headers: ResponseHeaders, now: number): number | undefined =>
+  parseRetryAfter(kind === 'limit' ? 429 : 503, headers, now)
+
 const parseWait = (status: number, headers: ResponseHeaders, now: number): number | undefined => {
   const date = Date.parse(headers.date ?? '')
   const serviceNow = Number.isNaN(date) ? now : date
@@ -191,9 +195,11 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
       return idempotent && isTransient ? 'fault' : 'final'
     }
     case 'Token':
+      if (error.isUnreadable) return 'response'
+      if (error.cause._tag !== 'Transient') return 'final'
+      return isRateLimitError(error) ? 'limit' : 'fault'
     case 'RateLimiter':
-      if ('isUnreadable' in error && error.isUnreadable) return 'response'
-      return error.cause._tag === 'Transient' ? (isRateLimitError(error) ? 'limit' : 'fault') : 'final'
+      return error.cause._tag === 'Transient' ? 'fault' : 'final'
     case 'Application':
       if (!idempotent || isTokenError(error)) return 'final'
       return outageRules[outageKind(error) ?? 'none']

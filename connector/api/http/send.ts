@@ -13,6 +13,7 @@ import {
   type FailedAttempt,
   type HttpRequest,
   isRateLimitError,
+  parseOutageWait,
   parseRetryAfter,
   type ResponseHeaders,
   type RetryLimits,
@@ -140,7 +141,7 @@ const completeApplicationError =
     if (error._tag !== 'Application') return error
     const masked = { ...error, message: maskMessage(error.message, hidden()) }
     const kind = outageKind(error)
-    const retryAfter = kind === undefined ? undefined : parseRetryAfter(kind === 'limit' ? 429 : 503, headers, now)
+    const retryAfter = kind === undefined ? undefined : parseOutageWait(kind, headers, now)
     return { ...masked, ...defined({ retryAfter }) }
   }
 

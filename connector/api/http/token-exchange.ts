@@ -10,7 +10,7 @@ import {
   outageKind,
 } from '../error'
 import type { Clock } from './rate-limit'
-import { encodeForm, encodeJson, type HttpRequest, parseRetryAfter } from './request'
+import { encodeForm, encodeJson, type HttpRequest, parseOutageWait, parseRetryAfter } from './request'
 import type { HttpResponse } from './transport'
 
 /** No token before the config is corrected; `status` is that of the response. */
@@ -231,7 +231,7 @@ export const decodeToken =
       return E.left({
         _tag: 'Token',
         cause: transientFailure(`credentials.token_url (${origin}) answered ${told}. Run again later.`),
-        ...defined({ retryAfter: parseRetryAfter(kind === 'limit' ? 429 : 503, headers, clock.now()) }),
+        ...defined({ retryAfter: parseOutageWait(kind, headers, clock.now()) }),
       })
     }
     const token = memberAt(token_field, value)

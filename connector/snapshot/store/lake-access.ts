@@ -110,10 +110,9 @@ export const makeDataFolder = (name: string, dataPath: string): void => {
   try {
     mkdirSync(dataPath, { recursive: true, mode: 0o700 })
   } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
     throw new CommandError(
-      configFailure(
-        `${name}: the folder of --data ${dataPath} cannot be made (${(error as NodeJS.ErrnoException).code}). Give the path of a folder.`,
-      ),
+      configFailure(`${name}: the folder of --data ${dataPath} cannot be made (${code}). Give the path of a folder.`),
     )
   }
 }

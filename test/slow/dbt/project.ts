@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import type { Sandbox } from '../../../connector/sandbox/start'
 import manifest from '../../../package.json'
 import { docsFolder, fillIn } from '../../support/doc-blocks'
-import { pythonProgram, runShellOrThrow } from '../interop/shell'
+import { pythonProgram, requireOutput, runShellOrThrow } from '../interop/shell'
 import type { Postgres } from './postgres'
 
 export const packageFolder = join(__dirname, '..', '..', '..', 'dbt')
@@ -50,9 +50,7 @@ const startDbt = (cwd: string, env: Readonly<Record<string, string | undefined>>
     server.stdin.write(`${JSON.stringify(args)}\n`)
     const { value, done } = await answers.next()
     if (done) throw new Error(`dbt ${args.join(' ')} has ended without an answer`)
-    const { status, output } = JSON.parse(value)
-    if (status !== 0) throw new Error(`dbt ${args.join(' ')} ended with ${status}:\n${output.slice(-4000)}`)
-    return output
+    return requireOutput(`dbt ${args.join(' ')}`, JSON.parse(value))
   }
 }
 

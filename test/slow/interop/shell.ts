@@ -38,13 +38,15 @@ export const runShell = (
     child.on('close', (code) => resolve({ status: code ?? -1, output }))
   })
 
+/** The output of a command, which must have ended well. */
+export const requireOutput = (command: string, { status, output }: ShellResult): string => {
+  if (status !== 0) throw new Error(`${command} ended with ${status}:\n${output.slice(-4000)}`)
+  return output
+}
+
 /** The same, which must end well. */
 export const runShellOrThrow = async (
   command: string,
   args: ReadonlyArray<string>,
   how: ShellOptions,
-): Promise<string> => {
-  const { status, output } = await runShell(command, args, how)
-  if (status !== 0) throw new Error(`${[command, ...args].join(' ')} ended with ${status}:\n${output.slice(-4000)}`)
-  return output
-}
+): Promise<string> => requireOutput([command, ...args].join(' '), await runShell(command, args, how))
