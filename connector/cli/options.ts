@@ -113,6 +113,8 @@ export const requirePlace = (
     return lake
   }
   if (db === undefined) throw usageError(`${verb}: --db is missing, or --lake. See ${verb} --help.`)
+  if (db.startsWith('ducklake:'))
+    throw usageError(`${verb}: --db takes the path of a DuckDB file; give a lake with --lake. See ${verb} --help.`)
   if (options.data !== undefined || options.at !== undefined)
     throw usageError(`${verb}: --data and --at belong to --lake. See ${verb} --help.`)
   return db

@@ -21,6 +21,7 @@ import { queryCommand } from '../../connector/cli/query'
 import { reportCommand } from '../../connector/cli/report'
 import { diffCommand, replayCommand, snapshotCommand } from '../../connector/cli/snapshot'
 import { stateCommand } from '../../connector/cli/state'
+import { statusCommand } from '../../connector/cli/sync'
 import { verifyCommand } from '../../connector/cli/verify'
 import { openDatabase } from '../../connector/snapshot/store/database'
 import { runCommand } from '../support/run-command'
@@ -146,6 +147,18 @@ describe('feedback snapshot', () => {
         expect([status, stderr]).toEqual([1, expect.stringContaining('An address was given as the path')])
         expect(stderr).not.toContain('hunter2xyz')
       }
+  })
+
+  it('refuses a lake that is given as --db where --lake takes it, without showing its password', async () => {
+    for (const [command, ...args] of [[queryCommand, 'SELECT 1'], [verifyCommand], [statusCommand]] as const) {
+      const { status, stderr } = await runCommand(command, [
+        ...args,
+        '--db',
+        'ducklake:postgres:dbname=x password=hunter2xyz',
+      ])
+      expect([status, stderr]).toEqual([2, expect.stringContaining('give a lake with --lake')])
+      expect(stderr).not.toContain('hunter2xyz')
+    }
   })
 
   it('says which folder of an export cannot be written', async () => {

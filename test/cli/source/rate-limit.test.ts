@@ -64,7 +64,7 @@ describe('a 429 in the middle of a scan', () => {
 })
 
 it('a service with a low rate limit is read at about that rate, although no rate is configured', async () => {
-  const sandbox = await startTestSandbox({ reviews: 500, rate: { requests: 15, seconds: 1 } })
+  const sandbox = await startTestSandbox({ reviews: 500, rate: { requests: 15, seconds: 2 } })
   try {
     const { status, said } = await reading({
       base_url: sandbox.url,
