@@ -158,6 +158,10 @@ export type RetryLimits = {
 const firstDelay = 500
 const maxDelay = 60_000
 
+/** The delay after a failure that `earlier` ones of its kind came before, milliseconds; `random` from 0 to 1 is the jitter. */
+export const retryDelay = (earlier: number, random: number): number =>
+  Math.min(maxDelay, firstDelay * 2 ** earlier) * (0.5 + random / 2)
+
 /** Codes of failures before the request was sent, so that it may be sent again even if it is not idempotent. */
 const connectErrorCodes = new Set([
   'ECONNREFUSED',
@@ -229,7 +233,7 @@ export const createRetryPolicy =
       const retryClass = classifyError(error, idempotent)
       const sameClass = earlier.filter((attempt) => classifyError(attempt.error, idempotent) === retryClass).length
       const retryAfter = 'retryAfter' in error ? (error.retryAfter ?? 0) : 0
-      const delay = retryAfter + Math.min(maxDelay, firstDelay * 2 ** sameClass) * (0.5 + random() / 2)
+      const delay = retryAfter + retryDelay(sameClass, random())
       const waited = earlier.reduce((sum, attempt) => sum + attempt.delay, 0)
       return sameClass + 1 < attempts[retryClass] && waited + delay <= maxWait ? O.some(delay) : O.none
     }

@@ -17,6 +17,7 @@ import {
   parseRetryAfter,
   type ResponseHeaders,
   type RetryLimits,
+  retryDelay,
   retryRequest,
 } from './request'
 import type { TokenReport, TokenSource } from './token'
@@ -145,10 +146,19 @@ const completeApplicationError =
     return { ...masked, ...defined({ retryAfter }) }
   }
 
-/** `mayRenew`: the token may be refused once. `unusedTurns`: in which the request was not sent, because its token had expired. */
-type AttemptRules = { readonly mayRenew: boolean; readonly unusedTurns: number }
+/**
+ * `mayRenew`: the token may be refused once. `unusedTurns`: in which the request was not sent, because its token had expired.
+ * `early`: the attempts whose token may have been too new.
+ */
+type AttemptRules = {
+  readonly mayRenew: boolean
+  readonly unusedTurns: number
+  readonly early: ReadonlyArray<FailedAttempt>
+}
 
 const maxUnusedTurns = 3
+/** With the delays between them at most 3.5 s, so that wrong credentials are told soon. */
+const maxEarlyAttempts = 3
 
 /**
  * SendRequest over HTTP. Each attempt gets its token, whose exchange takes a turn of its own, and then waits for the throttle; the
@@ -192,7 +202,7 @@ export const createSend = (options: SendOptions): SendRequest => {
       const exchangeWithToken = (
         header: string,
         value: string,
-        { mayRenew }: AttemptRules,
+        rules: AttemptRules,
       ): TaskEither<ApiError, E.Either<AttemptRules, O>> =>
         pipe(
           exchange({ ...request, headers: { ...request.headers, [header]: value } }, () => [
@@ -201,13 +211,20 @@ export const createSend = (options: SendOptions): SendRequest => {
             ...sentTexts(),
           ]),
           TE.map((answer) => E.right<AttemptRules, O>(answer)),
-          TE.orElse((error) =>
-            mayRenew &&
-            isTokenExpiry({ header, idempotent: route.idempotent }, error) &&
-            token.invalidate(value, minTokenAge(error))
-              ? TE.right(E.left({ mayRenew: false, unusedTurns: 0 }))
-              : TE.left(error),
-          ),
+          TE.orElse((error) => {
+            if (
+              rules.mayRenew &&
+              isTokenExpiry({ header, idempotent: route.idempotent }, error) &&
+              token.invalidate(value, minTokenAge(error))
+            )
+              return TE.right(E.left({ ...rules, mayRenew: false, unusedTurns: 0 }))
+            const { early } = rules
+            return statusOf(error) === 401 && early.length < maxEarlyAttempts && token.isNew()
+              ? TE.right(
+                  E.left({ ...rules, early: [...early, { error, delay: retryDelay(early.length, clock.random()) }] }),
+                )
+              : TE.left(error)
+          }),
         )
 
       /**
@@ -239,12 +256,20 @@ export const createSend = (options: SendOptions): SendRequest => {
         return pipe(
           token.getToken,
           TE.flatMap((issued) => throttle.run(exchangeInTurn(header, issued, rules))),
-          TE.flatMap(E.match(attempt, (answer) => TE.right(answer))),
+          TE.flatMap(
+            E.match(
+              (next) => {
+                const failed = next.early.length > rules.early.length ? next.early.at(-1) : undefined
+                return failed === undefined ? attempt(next) : TE.flatMap(() => attempt(next))(waitForRetry(failed))
+              },
+              (answer) => TE.right(answer),
+            ),
+          ),
         )
       }
 
       return pipe(
-        attempt({ mayRenew: true, unusedTurns: 0 }),
+        attempt({ mayRenew: true, unusedTurns: 0, early: [] }),
         TE.mapLeft(limitWait(retryLimits.maxWait)),
         retryRequest(policy(route.idempotent), waitForRetry),
       )

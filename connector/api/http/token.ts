@@ -34,6 +34,8 @@ export type TokenSource = {
    * another one.
    */
   readonly invalidate: (token: string, minAge: number) => boolean
+  /** Whether the last token was issued so shortly ago that the service may not know it everywhere yet. */
+  readonly isNew: () => boolean
   /** The service's clock as a response shows it, milliseconds since 1970: the age of a token counts by it, too. */
   readonly noteServiceTime: (time: number) => void
 }
@@ -52,6 +54,7 @@ export const createStaticTokenSource = (token: string): TokenSource => {
     currentToken: () => O.some(token.trim()),
     renewNow: getToken,
     invalidate: () => false,
+    isNew: () => false,
     noteServiceTime: () => undefined,
   }
 }
@@ -62,6 +65,11 @@ const noReserve = (): number => 0
 
 /** The lifetime of a token whose expiry is unknown, as published deployments have it: it is renewed after 25 minutes. */
 const unknownLifetime = 1_800_000
+
+/** A service of several hosts may know a token some hundred milliseconds after its issue only; this allows for slow answers too. */
+const newTokenAge = 10_000
+/** A token that replaced a new one is not replaced earlier: the next one would be as new. */
+const minReplacedAge = 1_500
 
 /** How a token was issued, and how long it is used; milliseconds. */
 export type TokenReport = {
@@ -98,6 +106,8 @@ export const createExchangeTokenSource = (
   let current: Option<AccessToken & { readonly lifetime: number }> = O.none
   let renewal: Promise<E.Either<ApiError, string>> | undefined
   let serviceTime: number | undefined
+  let lastIssuedAt = Number.NEGATIVE_INFINITY
+  let hasReplacedNew = false
   let maxLifetime = Number.POSITIVE_INFINITY
   const told = new Set<string>()
   const tellOnce = (message: string): void => {
@@ -124,6 +134,7 @@ export const createExchangeTokenSource = (
       )
     const lifetime = Math.min(issued.lifetime ?? unknownLifetime, maxLifetime)
     current = O.some({ ...issued, lifetime })
+    lastIssuedAt = issued.issuedAt
     onToken?.({
       form,
       expiry: issued.expiry,
@@ -199,11 +210,14 @@ export const createExchangeTokenSource = (
       if (O.isNone(current) || current.value.token !== token) return true
       const age = tokenAge(current.value)
       if (age < minAge) return false
+      if (hasReplacedNew && age < minReplacedAge) return false
+      hasReplacedNew = age < newTokenAge
       // Its lifetime was shorter than the service said, or than its time without a zone seemed to say.
       if (age >= 60_000 && age < current.value.lifetime) maxLifetime = unknownLifetime
       current = O.none
       return true
     },
+    isNew: () => clock.ticks() - lastIssuedAt < newTokenAge,
     noteServiceTime: (time) => {
       serviceTime = Math.max(serviceTime ?? time, time)
     },

@@ -492,7 +492,12 @@ describe('a token is renewed', () => {
   })
 
   test.each([
-    ['that can be renewed, once', true, ['/token', exportReviews.path, '/token', exportReviews.path]],
+    // The new token is tried three times more, while it may be too new.
+    [
+      'that can be renewed, once',
+      true,
+      ['/token', exportReviews.path, '/token', ...Array.from({ length: 4 }, () => exportReviews.path)],
+    ],
     ['that is configured, not at all', false, [exportReviews.path]],
   ])('after a 401 in every body with status 200, for a token %s', async (_, renewable, expected) => {
     const { url, seen } = await startServer(({ url }, response) =>
@@ -507,6 +512,71 @@ describe('a token is renewed', () => {
       message: expect.stringMatching(/token.*expired\. Check credentials/),
     })
     expect(seen.map(({ url }) => url)).toEqual(expected)
+  })
+})
+
+describe('a token that the service does not know yet when it is issued', () => {
+  const startService = (delay: number, refusal: 'status' | 'body') => {
+    const issuedAt = new Map<string, number>()
+    let now = () => 0
+    const started = startServer(({ url, headers }, response) => {
+      if (url === '/token') {
+        const accessToken = `t${issuedAt.size}`
+        issuedAt.set(accessToken, now())
+        return sendJson(response, 200, { accessToken })
+      }
+      const token = String(headers.accesstoken ?? headers['access-token'])
+      if (now() - (issuedAt.get(token) ?? 0) >= delay) return sendJson(response, 200, { ok: true, reviews: [] })
+      return refusal === 'status' ? sendJson(response, 401) : sendJson(response, 200, { status: { code: 401 } })
+    })
+    return { started, useClock: (ticks: () => number) => (now = ticks) }
+  }
+  const ask = async (delay: number, route: typeof askRoute | typeof exportReviews, refusal: 'status' | 'body') => {
+    const { started, useClock } = startService(delay, refusal)
+    const { url, seen } = await started
+    const { send, clock, waits } = startClient(url, { credentials: applicationCredentials(`${url}/token`) })
+    useClock(clock.ticks)
+    const answer: E.Either<unknown, unknown> =
+      route === exportReviews
+        ? await send(exportReviews)({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z' })()
+        : await send(route as typeof askRoute)({})()
+    return { answer, waits, exchanges: seen.filter((one) => one.url === '/token').length }
+  }
+
+  test.each([
+    ['an operation', askRoute, 'status'],
+    ['a transparency operation', transparencyRoute, 'status'],
+    ['an operation that is not idempotent', tellRoute, 'status'],
+    ['an export, told in a body', exportReviews, 'body'],
+  ] as const)('is sent again with %s', async (_, route, refusal) => {
+    for (const delay of [100, 400, 1500]) {
+      const { answer, waits, exchanges } = await ask(delay, route, refusal)
+      expect(answer).toMatchObject({ _tag: 'Right' })
+      expect(exchanges).toBe(2)
+      expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeLessThan(2 * delay + 500)
+    }
+  })
+
+  test('is exchanged twice for many requests', async () => {
+    const { started, useClock } = startService(400, 'status')
+    const { url, seen } = await started
+    const { send, clock } = startClient(url, { credentials: applicationCredentials(`${url}/token`) })
+    useClock(clock.ticks)
+    const sendTen = async () => {
+      const answers: E.Either<unknown, unknown>[] = []
+      for (let i = 0; i < 10; i += 1) answers.push(await send(askRoute)({})())
+      return answers
+    }
+    const answers = (await Promise.all(Array.from({ length: 8 }, sendTen))).flat()
+    expect(answers.filter(E.isLeft)).toEqual([])
+    expect(seen.filter((one) => one.url === '/token')).toHaveLength(2)
+  })
+
+  test('is wrong after some seconds', async () => {
+    const { answer, waits, exchanges } = await ask(60_000, askRoute, 'status')
+    expect(answer).toMatchObject({ left: { _tag: 'Http', status: 401 } })
+    expect(exchanges).toBe(2)
+    expect(waits).toEqual([250, 500, 1000])
   })
 })
 
