@@ -62,8 +62,17 @@ export const maskAttributeName = (name: string): string => (plainName.test(name)
 export type ApiError =
   /** No complete response: no connection, TLS, time-out, cut short. */
   | { readonly _tag: 'Network'; readonly code: string; readonly message: string }
-  /** A response with an error status; `retryAfter` in milliseconds, where the service gave it. */
-  | { readonly _tag: 'Http'; readonly status: number; readonly message: string; readonly retryAfter?: number }
+  /**
+   * A response with an error status or a redirect; `retryAfter` in milliseconds, where the service gave it. `isStray`: a status of
+   * redirects that names no address, such as a 304, as a gateway may answer for a while.
+   */
+  | {
+      readonly _tag: 'Http'
+      readonly status: number
+      readonly message: string
+      readonly retryAfter?: number
+      readonly isStray?: true
+    }
   /**
    * A response with status 200 that cannot be used: not JSON, a broken envelope, key or cursor, the echo of another request.
    * With a `remedy` a change of the config helps.
@@ -75,7 +84,8 @@ export type ApiError =
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
   /**
    * No token; `cause` says who must act, `code` why no response came, `status` that of the issuer's response, `retryAfter`
-   * (milliseconds) how long the issuer asks to wait. `isUnreadable`: its answer is not JSON, which a fault that passes may cause, too.
+   * (milliseconds) how long the issuer asks to wait. `isUnreadable`: its answer is not JSON or a redirect, which a fault that passes
+   * may cause, too.
    */
   | {
       readonly _tag: 'Token'
@@ -221,10 +231,10 @@ const remedies: Readonly<Record<number, string>> = {
 }
 
 const httpFailure = (operation: string, error: ApiError & { _tag: 'Http' }): Failure => {
-  if (error.status >= 300 && error.status < 400)
+  if (error.status >= 300 && error.status < 400 && !error.isStray)
     return configFailure(`${operation}: ${error.message} (${error.status}).`)
   const remedy = remedies[error.status]
-  const isTransient = error.status === 408 || error.status === 413 || error.status === 429 || error.status >= 500
+  const isTransient = error.isStray || [408, 413, 429].includes(error.status) || error.status >= 500
   return isTransient
     ? transientFailure(`${operation}: the service answered ${error.status}. Run again later.`, error.message)
     : configFailure(

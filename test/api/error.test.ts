@@ -52,6 +52,7 @@ test.each<[string, ApiError, 'Config' | 'Transient', RegExp]>([
   ['a certificate', network('SELF_SIGNED_CERT_IN_CHAIN'), 'Config', /NODE_EXTRA_CA_CERTS/],
   ['http where the config says https', network('EPROTO'), 'Config', /base_url/],
   ['a redirect', { ...http(301), message: 'base_url redirects to https://x' } as ApiError, 'Config', /redirects.*301/],
+  ['a redirect to nowhere', { ...http(304), isStray: true } as ApiError, 'Transient', /answered 304\. Run again/],
   ['400', http(400), 'Config', /filters/],
   ['401', http(401), 'Config', /credentials/],
   ['403', http(403), 'Config', /permission/],

@@ -225,7 +225,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   withApplication(always(401)),
   withApplication(always(404)),
   withApplication(always(200, {})),
-  withApplication(always(302)),
+  withApplication(always(302, '', { Location: 'https://elsewhere.example/' })),
   withApplication(always(503)),
   withApplication((_, to) => void to.destroy()),
   withApplication(always(200), { token_url: 'http://127.0.0.1:1/token' }),

@@ -176,6 +176,13 @@ const connectErrorCodes = new Set([
 export const mayHaveArrived = ({ code }: Extract<ApiError, { _tag: 'Network' }>): boolean =>
   !connectErrorCodes.has(code)
 
+/** Whether a response is a redirect that names no address: a fault of a gateway, and nothing to configure. */
+export const isStrayRedirect = (status: number, { location = '' }: ResponseHeaders): boolean =>
+  status >= 300 && status < 400 && (status === 304 || location.trim() === '')
+
+/** Whether a status is of a redirect for the time being, as a gateway may answer during an outage. */
+export const isTemporaryRedirect = (status: number): boolean => [302, 303, 307].includes(status)
+
 /** Whether the service or the issuer of tokens asks to wait. */
 export const isRateLimitError = (error: ApiError): boolean =>
   outageKind(error) === 'limit' || (error._tag === 'Token' && error.retryAfter !== undefined)
@@ -195,7 +202,11 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
       return idempotent || connectErrorCodes.has(error.code) ? 'fault' : 'final'
     case 'Http': {
       if (error.status === 429) return 'limit'
-      const isTransient = error.status === 408 || (error.status >= 500 && error.status !== 501)
+      const isTransient =
+        error.isStray ||
+        isTemporaryRedirect(error.status) ||
+        error.status === 408 ||
+        (error.status >= 500 && error.status !== 501)
       return idempotent && isTransient ? 'fault' : 'final'
     }
     case 'Token':
@@ -216,7 +227,7 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
 }
 
 /**
- * A request that meets network faults, 408 or 5xx is sent `maxAttempts` times if it is idempotent or was never sent; one with
+ * A request that meets network faults, 408, 5xx or a redirect for the time being is sent `maxAttempts` times if it is idempotent or was never sent; one with
  * unusable responses three times; one answered 429 until `maxWait` is used up. An idempotent one to which a 200 tells an outage or
  * a rate limit counts as answered so. Delays double from 0.5 to 60 s, with jitter, and come on top of what the service asks to wait.
  */

@@ -13,6 +13,7 @@ import {
   type FailedAttempt,
   type HttpRequest,
   isRateLimitError,
+  isStrayRedirect,
   parseOutageWait,
   parseRetryAfter,
   type ResponseHeaders,
@@ -52,6 +53,8 @@ export const toHttpError = (
   now: number,
   hidden: ReadonlyArray<string>,
 ): ApiError & { _tag: 'Http' } => {
+  if (isStrayRedirect(status, headers))
+    return { _tag: 'Http', status, message: `the service answered ${status}`, isStray: true }
   if (status < 400) {
     const target = headers.location ?? ''
     const host = URL.canParse(target, url.href) ? new URL(target, url).origin : 'another address'

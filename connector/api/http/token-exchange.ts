@@ -10,7 +10,15 @@ import {
   outageKind,
 } from '../error'
 import type { Clock } from './rate-limit'
-import { encodeForm, encodeJson, type HttpRequest, parseOutageWait, parseRetryAfter } from './request'
+import {
+  encodeForm,
+  encodeJson,
+  type HttpRequest,
+  isStrayRedirect,
+  isTemporaryRedirect,
+  parseOutageWait,
+  parseRetryAfter,
+} from './request'
 import type { HttpResponse } from './transport'
 
 /** No token before the config is corrected; `status` is that of the response. */
@@ -202,7 +210,7 @@ export const decodeToken =
   ({ status, headers, body }: HttpResponse): E.Either<ApiError, AccessToken> => {
     const { token_field = 'accessToken', expires_in_field = 'expiresIn' } = token_request
     const { origin } = new URL(token_url)
-    if (status === 408 || status === 429 || status >= 500) {
+    if (status === 408 || status === 429 || status >= 500 || isStrayRedirect(status, headers)) {
       return E.left({
         _tag: 'Token',
         status,
@@ -211,9 +219,13 @@ export const decodeToken =
       })
     }
     if (status >= 300 && status < 400)
-      return E.left(
-        tokenConfigError(`credentials.token_url redirects (${status}). Configure the address it redirects to.`, status),
-      )
+      return E.left({
+        ...tokenConfigError(
+          `credentials.token_url redirects (${status}). Configure the address it redirects to.`,
+          status,
+        ),
+        ...defined({ isUnreadable: isTemporaryRedirect(status) || undefined }),
+      })
     if (status === 404)
       return E.left(
         tokenConfigError(

@@ -89,6 +89,8 @@ test.each<[string, boolean, boolean, ApiError]>([
   ['501', false, false, http(501)],
   ['503', true, false, http(503, 1000)],
   ['301', false, false, http(301)],
+  ['302', true, false, http(302)],
+  ['a 304', true, false, { ...http(304), isStray: true } as ApiError],
   ['400', false, false, http(400)],
   ['401', false, false, http(401)],
   ['413', false, false, http(413)],

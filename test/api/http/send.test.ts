@@ -192,6 +192,42 @@ describe('a request fails', () => {
     expect(elsewhere.seen).toEqual([])
   })
 
+  const stray: Readonly<Record<string, Reply>> = {
+    'a 302 that names no address': (_, response) => sendJson(response, 302, ''),
+    'a 304': (_, response) => void response.writeHead(304, { Location: '/elsewhere' }).end(),
+    'a 302 to a page of a gateway': (_, response) => sendJson(response, 302, '', { Location: '/down' }),
+    'a 303 to another host': (_, response) => sendJson(response, 303, '', { Location: 'https://down.example/' }),
+    'a 301 that names no address': (_, response) => sendJson(response, 301, ''),
+  }
+
+  test('not on redirects that pass', async () => {
+    const replies = Object.values(stray)
+    const service = await startServer((seen, response, count) =>
+      count > replies.length ? sendJson(response, 200, { ok: true }) : replies[count - 1]?.(seen, response, count),
+    )
+    expect(await startClient(service.url).send(askRoute)({})()).toEqual(E.right({ ok: true }))
+  })
+
+  test.each([
+    ['a 302 that names no address', 'Transient', /the service answered 302\. Run again later/],
+    ['a 304', 'Transient', /the service answered 304\. Run again later/],
+    ['a 302 to a page of a gateway', 'Config', /base_url redirects to http:\/\/127\.0\.0\.1:\d+\..*\(302\)/],
+    ['a 303 to another host', 'Config', /base_url redirects to https:\/\/down\.example\..*\(303\)/],
+  ])('on %s that stays, after as many attempts as in an outage', async (name, tag, message) => {
+    const service = await startServer(stray[name] as Reply)
+    const failure = toFailure('ask', leftOf(await startClient(service.url).send(askRoute)({})()))
+    expect(failure).toMatchObject({ _tag: tag, message: expect.stringMatching(message) })
+    expect(service.seen).toHaveLength(6)
+  })
+
+  test('on a redirect for good, or of what may not be sent twice, at once', async () => {
+    const moved = await startServer((_, response) => sendJson(response, 308, '', { Location: 'https://new.example/' }))
+    expect(leftOf(await startClient(moved.url).send(askRoute)({})())).toMatchObject({ status: 308 })
+    const service = await startServer(stray['a 304'] as Reply)
+    expect(leftOf(await startClient(service.url).send(tellRoute)({})())).toMatchObject({ status: 304 })
+    expect([moved.seen, service.seen]).toMatchObject([{ length: 1 }, { length: 1 }])
+  })
+
   test('on a response longer than max_response_mb, without a second attempt', async () => {
     const service = await startServer((_, response) => sendJson(response, 200, `"${'x'.repeat(1_000_000)}"`))
     expect(leftOf(await startClient(service.url).send(askRoute)({})())).toEqual({

@@ -334,6 +334,7 @@ test.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
     'Config',
     /credentials\.token_url redirects/,
   ],
+  ['a redirect to nowhere', (_, response) => sendJson(response, 302, ''), 'Transient', /answered 302\. Run again/],
   ['no JSON', (_, response) => sendJson(response, 200, '<html>'), 'Config', /without a token at "accessToken"/],
   ['no token', (_, response) => sendJson(response, 200, { accessToken: '' }), 'Config', /token_request\.token_field/],
   ['a fault', (_, response) => sendJson(response, 500), 'Transient', /answered 500/],
