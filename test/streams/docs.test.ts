@@ -44,7 +44,7 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
       'one request for each entity without reviews since feedback_lookback_days before its cursor, two if these fit one page, in a first read up to three; two to four more each time a window is split',
   },
   entity_ratings: {
-    what: 'The summary of each entity: overall rating, ratings by category and their distribution (operations 2 and 3).',
+    what: 'The summary of each entity: overall rating, ratings by category and their distribution (operations 2 and 3). Several blocks of one id in an answer are one row, with the ratings of all of them; a member that an answer lists beside its roll-up has a row under its own id.',
     costs: 'one request for up to 50 entities',
   },
   managed_locations: {

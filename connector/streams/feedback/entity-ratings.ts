@@ -20,10 +20,10 @@ import {
   type StreamRequest,
 } from '../../cdk'
 import { type SourceEnv, toThresholds } from '../source-env'
-import { noEntitiesWarning, selectAttributes, UnknownAttributes } from '../warnings'
+import { noEntitiesWarning, selectAttributes, UnknownAttributes, warningEvent } from '../warnings'
 import { withConsistencyCheck } from './consistency'
-import { type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
-import type { FeedbackOperation } from './page'
+import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
+import type { EntityFeedback, FeedbackOperation, FeedbackService } from './page'
 import { createRecordBuilder, EntityColumns, type RecordBuilder, toRows } from './records'
 import { decodeFeedbackState, emptyFeedbackState, encodeFeedbackState } from './state'
 import type { WindowResults } from './window-queue'
@@ -77,7 +77,66 @@ const summaryOperation: FeedbackOperation = {
   },
 }
 
+/** The attributes of a summary that must be alike in all blocks of one id; others may be data by name, or belong to comments. */
+const comparedNames = new Set([...Object.keys(Summary.props), 'VendorSealOfIntegrity'])
+
+/** The blocks of one id as one: the ratings of all of them, and of each other attribute the first value. */
+const joinBlocks = (
+  blocks: EntityFeedback['rows'],
+  onConflict: (attribute: string) => void,
+): EntityFeedback['rows'][number] => {
+  const joined = new Map<string, unknown>()
+  for (const [name, value] of blocks.flatMap((block) => Object.entries(block))) {
+    const first = joined.get(name)
+    if (first === undefined || first === null) joined.set(name, value)
+    else if (name === 'ratings' && Array.isArray(first) && Array.isArray(value))
+      joined.set(name, [...new Map([...first, ...value].map((rating) => [printExactJson(rating), rating])).values()])
+    else if (comparedNames.has(name) && value !== null && printExactJson(value) !== printExactJson(first))
+      onConflict(name)
+  }
+  return Object.fromEntries(joined)
+}
+
+/**
+ * Fetches summaries with one of each id: the specification allows several blocks. What an answer about one entity lists beside it, as
+ * the members of a roll-up, becomes rows under ids of their own, unless these are requested themselves, as some of `all`.
+ */
+const withJoinedSummaries = (
+  fetch: FeedbackService['fetch'],
+  all: ReadonlyArray<Entity>,
+  warn: (message: string) => void,
+): FeedbackService['fetch'] => {
+  const keys = new Set(all.map(entityKey))
+  return (request) =>
+    pipe(
+      fetch(request),
+      TE.map((page) => {
+        const { kind, ids } = request
+        const [id = '', ...others] = ids
+        const entities = [...new Set(page.entities.map((one) => one.id))].map((each): EntityFeedback => {
+          const blocks = page.entities.filter((one) => one.id === each)
+          const conflicts = new Set<string>()
+          const row = joinBlocks(
+            blocks.flatMap(({ rows }) => rows),
+            (attribute) => conflicts.add(attribute),
+          )
+          if (conflicts.size > 0)
+            warn(
+              `${summaryOperation.name}: the service lists ${kind} ${each} several times in an answer, with other values of ${[...conflicts].join(', ')}. The first ones are kept.`,
+            )
+          return { id: each, name: blocks[0]?.name, rows: [row] }
+        })
+        if (others.length > 0 || entities.length < 2) return { ...page, entities }
+        const own = entities.filter((one) => one.id === id || !keys.has(entityKey({ kind, id: one.id })))
+        return { ...page, entities: [{ id, name: undefined, rows: own.flatMap(({ rows }) => rows) }] }
+      }),
+    )
+}
+
+/** Makes a record of each summary, under the requested id where it is the only one. */
 const buildRatingRecords: RecordBuilder = (source) => {
+  /** The ids of members that have left, since several roll-ups may list one. */
+  const members = new Set<string>()
   const buildRecords = createRecordBuilder({
     resource: 'entity_ratings',
     name: summaryOperation.name,
@@ -86,7 +145,25 @@ const buildRatingRecords: RecordBuilder = (source) => {
     primaryKey: '',
     cursor: '',
   })(source)
-  return (entity, feedback) => buildRecords(entity, { ...feedback, rows: feedback.rows.map(toSummary) })
+  return (entity, feedback) => {
+    const summaries = feedback.rows.flatMap((row) => {
+      const id = feedback.rows.length === 1 ? entity.id : String(row.id)
+      const key = entityKey({ ...entity, id })
+      if (id !== entity.id && members.has(key)) return []
+      if (id !== entity.id) members.add(key)
+      return [{ entity: { ...entity, id }, row }]
+    })
+    return pipe(
+      summaries,
+      E.traverseArray((one) =>
+        buildRecords(one.entity, { ...feedback, name: one.row.name, rows: [toSummary(one.row)] }),
+      ),
+      E.map((pages) => ({
+        rows: pages.flatMap(({ rows }) => rows),
+        unknownPaths: pages.flatMap(({ unknownPaths }) => unknownPaths),
+      })),
+    )
+  }
 }
 
 const toSummary = ({
@@ -139,6 +216,8 @@ const readSummaries = (
   if (entities.length === 0)
     return feedOf<Failure, ReaderEvent>(E.right(noEntitiesWarning(stream)), E.right(createCheckpoint()))
   const select = selectAttributes(attributes)
+  const fetch = withConsistencyCheck(summaryOperation.createFetch(source))
+  const warnings: string[] = []
   const resultToRows = toRows(
     { name: summaryOperation.name, records: buildRatingRecords },
     source,
@@ -153,6 +232,7 @@ const readSummaries = (
       E.map((entityRows) => [
         ...notes.map((note): ReaderEvent => ({ _tag: 'Note', ...note })),
         ...entityRows.flatMap((each) => each.notes),
+        ...warnings.splice(0).map(warningEvent),
         { _tag: 'Rows', stream, rows: entityRows.flatMap((each) => each.rows.map(select)) },
         createCheckpoint(next),
       ]),
@@ -164,7 +244,7 @@ const readSummaries = (
         readWindows(
           {
             operation: summaryOperation,
-            fetch: withConsistencyCheck(summaryOperation.createFetch(source)),
+            fetch: withJoinedSummaries(fetch, entities, (message) => warnings.push(message)),
             now: source.now,
             lookback: 0,
             concurrency: source.concurrency,

@@ -16,7 +16,12 @@ const rowsFrom = (first: number, count: number): ReadonlyArray<Row> =>
   Array.from({ length: count }, (_, n) => ({ id: first + n, mentionTime: new Date(start + n * hour).toISOString() }))
 const idsFrom = (first: number, count: number): ReadonlyArray<number> => rowsFrom(first, count).map(({ id }) => id)
 
-type Block = { readonly id: string; readonly rows: ReadonlyArray<Row>; readonly pages?: number }
+type Block = {
+  readonly id: string
+  readonly rows: ReadonlyArray<Row>
+  readonly pages?: number
+  readonly summary?: object
+}
 /** A request as the service takes it; `page` from 0. */
 type Asked = {
   readonly kind: string
@@ -70,9 +75,10 @@ const startRuns = async (
       status: { code: 200, message: 'success' },
       data: {
         client: 'small',
-        entities: answered.map(({ id, rows, pages }) => ({
+        entities: answered.map(({ id, rows, pages, summary = {} }) => ({
           id,
           name: `The ${id}`,
+          ...summary,
           ...(pages === undefined ? {} : { totalPages: pages }),
           ...(stream === 'comments'
             ? { comments: rows }
@@ -101,6 +107,7 @@ const startRuns = async (
       const said = messages(stdout)
       return {
         status,
+        records: said.flatMap(({ record }) => (record === undefined ? [] : [record.data])),
         sent: said
           .flatMap(({ record }) => (record === undefined ? [] : [Number(record.data.id ?? record.data.documentId)]))
           .sort((a, b) => a - b),
@@ -296,5 +303,72 @@ describe('an answer about one entity in several blocks', () => {
     const all = [...idsFrom(100, 3), ...idsFrom(200, 3), ...idsFrom(300, 4), ...idsFrom(400, 4)]
     expect((await run()).sent).toEqual(all)
     expect((await run()).sent).toEqual([])
+  })
+})
+
+describe('the ratings of entities that an answer lists in several blocks', () => {
+  const ratings = (...values: ReadonlyArray<number>): object => ({
+    ratings: values.map((value) => ({ name: `Question ${value}`, value })),
+  })
+  const block = (id: string, summary: object): Block => ({ id, rows: [], summary })
+  const read = async (entities: object, answer: (asked: Asked) => Answer) => {
+    const { run } = await startRuns('entity_ratings', entities, answer)
+    const { status, records, warnings } = await run()
+    expect(status).toBe(0)
+    const rows = records.map(({ entityType, entityId, entityName, totalRatingCount, ratings }) => [
+      `${entityType} ${entityId}`,
+      entityName,
+      totalRatingCount ?? null,
+      (ratings as ReadonlyArray<{ readonly value: number }> | null)?.map(({ value }) => value) ?? null,
+    ])
+    return { rows: rows.sort(), warnings }
+  }
+
+  it('are one row where the blocks have one id', async () => {
+    const { rows, warnings } = await read({ entity_ids: ['R'] }, () => [
+      block('R', { totalRatingCount: 3, ...ratings(1, 2) }),
+      block('R', ratings(2, 4)),
+    ])
+    expect(rows).toEqual([['entity R', 'The R', 3, [1, 2, 4]]])
+    expect(warnings).toEqual([])
+  })
+
+  it('are one row of each where many are requested', async () => {
+    const { rows } = await read({ location_ids: ['a', 'b'] }, ({ ids }) =>
+      ids.flatMap((id) => [block(id, ratings(1)), block(id, { totalRatingCount: 2, ...ratings(5) })]),
+    )
+    expect(rows).toEqual([
+      ['location a', 'The a', 2, [1, 5]],
+      ['location b', 'The b', 2, [1, 5]],
+    ])
+  })
+
+  it('come with a warning where the blocks of one id contradict each other', async () => {
+    const { rows, warnings } = await read({ entity_ids: ['R'] }, () => [
+      block('R', { totalRatingCount: 3 }),
+      block('R', { totalRatingCount: 4 }),
+    ])
+    expect(rows).toEqual([['entity R', 'The R', 3, null]])
+    expect(warnings).toEqual([expect.stringMatching(/entity R .*totalRatingCount/)])
+  })
+
+  it('are rows of their own for members of a roll-up, but for those that are requested themselves', async () => {
+    const members = [block('m1', ratings(1)), block('m2', ratings(2))]
+    const whole = [block('R', { totalRatingCount: 9, ...ratings(3) }), ...members]
+    const all = [
+      ['entity R', 'The R', 9, [3]],
+      ['entity m1', 'The m1', null, [1]],
+      ['entity m2', 'The m2', null, [2]],
+    ]
+    expect((await read({ entity_ids: ['R'] }, () => whole)).rows).toEqual(all)
+    expect((await read({ entity_ids: ['R'] }, () => members)).rows).toEqual(all.slice(1))
+    const answer = ({ ids }: Asked): Answer =>
+      ids.flatMap((id) => (id === 'm1' ? [block('m1', ratings(7))] : id === 'R' ? whole : [block('S', {}), ...members]))
+    expect((await read({ entity_ids: ['R', 'S', 'm1'] }, answer)).rows).toEqual([
+      ['entity R', 'The R', 9, [3]],
+      ['entity S', 'The S', null, null],
+      ['entity m1', 'The m1', null, [7]],
+      ['entity m2', 'The m2', null, [2]],
+    ])
   })
 })
