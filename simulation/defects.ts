@@ -177,7 +177,7 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'comments of the last month not read again': {
     file: 'streams/feedback/reader.js',
-    find: 'source.feedback.lookbackDays * day',
+    find: 'Math.max(minLookback, source.feedback.lookbackDays * day)',
     replace: '0',
   },
   'no second look at a first page': {

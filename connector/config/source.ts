@@ -124,7 +124,7 @@ const SourceCodec = orderFields({
   ),
   feedback_lookback_days: describeField(
     'Feedback lookback (days)',
-    'How many days of comments and transparency reviews each run reads again, for late responses',
+    'How many days of comments and transparency reviews each run reads again, for late responses; one at least',
     { examples: [30] },
   )(fieldWithDefault(integerField(0, 3650), 30)),
   lookups: describeField(

@@ -87,7 +87,7 @@ that are not deleted: it has been restored. Tombstones (\`deletes: tombstones\`)
 \`comments\`, \`transparency_reviews\` and \`entity_ratings\` read the feedback of the \`entities\` in the config: ids of persons,
 locations and roll-up entities, and with \`entities.from_reviews\` those that reviews name. If no selected stream is made of
 reviews, the source searches all reviews once, and later only the new ones. Each entity has a cursor of its own in the state.
-Rows up to \`feedback_lookback_days\` old are read again, since a late response does not change the time of its row. If nothing
+Rows up to \`feedback_lookback_days\` old, and a day in any case, are read again, since a late response does not change the time of its row. If nothing
 has changed, they are not sent; otherwise the entity's rows of that window are sent again, under their keys. The service does
 not tell of deletions here: a deleted comment stays in the warehouse until the stream is refreshed.
 

@@ -43,6 +43,12 @@ import { groupEntities, readWindows } from './window-reader'
 
 const day = 86_400_000
 
+/**
+ * How far each run reads back whatever the config says, milliseconds. The cursor is the time of an answer, and a row may become visible
+ * later than its mention time, or be stamped by a clock that is behind or in another zone. Of the rows that come again, none is sent unless one is new.
+ */
+const minLookback = day
+
 /** An operation, and how its feedback becomes records. */
 type FeedbackDefinition = FeedbackOperation & { readonly records: RecordBuilder }
 
@@ -109,7 +115,7 @@ const readPartitions = (
   { entities: allEntities, reviews }: EntitySelection,
 ): Feed<Failure, ReaderEvent> => {
   const entities = rotateEntities(allEntities, previous.next)
-  const lookback = source.feedback.lookbackDays * day
+  const lookback = Math.max(minLookback, source.feedback.lookbackDays * day)
   const initialPartitions: EntityPartitions = Object.fromEntries(
     allEntities.map((entity) => {
       const { seen: _, ...partition } = previous.partitions[entityKey(entity)] ?? {}

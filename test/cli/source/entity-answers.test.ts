@@ -243,6 +243,27 @@ describe('an entity that the service does not list', () => {
   })
 })
 
+describe('a row that becomes visible after a run has read beyond its time', () => {
+  it.each(['comments', 'transparency_reviews'])(
+    'is read by the next run without a lookback too: %s',
+    async (stream) => {
+      const rows = [...rowsFrom(1000, 3)]
+      const { run } = await startRuns(
+        stream,
+        { location_ids: ['10'] },
+        ({ ids, pageOf }) => ids.map((id) => ({ id, rows: pageOf(rows) })),
+        { config: { feedback_lookback_days: 0 } },
+      )
+      expect((await run()).sent).toEqual(idsFrom(1000, 3))
+      for (const [n, late] of [60_000, 20 * 60_000, 14 * hour].entries()) {
+        rows.push({ id: 2000 + n, mentionTime: new Date(Date.now() - late).toISOString() })
+        expect((await run()).sent).toContain(2000 + n)
+        expect((await run()).sent).toEqual([])
+      }
+    },
+  )
+})
+
 describe('an answer about one entity in several blocks', () => {
   const blocksOf =
     (given: ReadonlyArray<Block>) =>
