@@ -178,6 +178,30 @@ export const otherEntityError: ApiError = {
   message: 'the answer is about another entity than the requested one',
 }
 
+export const refusedKeyError: ApiError & { readonly message: string } = {
+  _tag: 'Decode',
+  path: '$.data',
+  message: 'the service refuses the scrollKey that it gave itself, three times',
+}
+
+/** Whether an error may say that a scroll key is no longer valid. */
+export const isKeyRefusal = (error: ApiError): boolean =>
+  isRefusalInBody(error) || (error._tag === 'Http' && [400, 404, 410].includes(error.status))
+
+/** The page of a scrollKey; none if the service refuses the key, so that the window must be begun again, which it may be twice. */
+export const fetchByKey = (
+  { fetch }: FeedbackService,
+  request: FeedbackRequest,
+  attempt: number,
+): TaskEither<ApiError, FeedbackPage | undefined> =>
+  pipe(
+    fetch(request),
+    TE.orElse((error) => {
+      if (!isKeyRefusal(error)) return TE.left(error)
+      return attempt < maxWindowAttempts ? TE.right(undefined) : TE.left(refusedKeyError)
+    }),
+  )
+
 const otherWindowError = ({ from, to }: FeedbackRequest): ApiError => ({
   _tag: 'Decode',
   path: filterPath,

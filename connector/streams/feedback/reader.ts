@@ -17,12 +17,13 @@ import {
   type Row,
   type Stream,
   type StreamRequest,
+  transientFailure,
 } from '../../cdk'
 import { digestFilters } from '../../export'
 import type { ResourceName, SourceEnv } from '../source-env'
 import { reportScanEnd } from '../sync-audit'
 import { cursorAheadWarning, filtersChangedWarning, noEntitiesWarning, selectAttributes } from '../warnings'
-import { withConsistencyCheck } from './consistency'
+import { refusedKeyError, withConsistencyCheck } from './consistency'
 import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
 import type { FeedbackOperation } from './page'
 import { createRecordBuilder, type RecordBuilder, toRows, withJoinedBlocks } from './records'
@@ -154,12 +155,15 @@ const readPartitions = (
   }
   const fetch = withConsistencyCheck(feedback.createFetch(source))
   const select = selectAttributes(attributes)
+  /** An entity that exists was left out, so that the stream is not complete. */
+  let lacksEntity = false
   const toEvents = ({ results, cutoff, notes, next }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
       results,
       E.traverseArray((result) => resultToRows(result, cutoff)),
       E.map((entityRows) => {
         if (cutoff !== undefined) reportScanEnd(source, [stream], { cutoff, isCertified: false, isResumed: false })
+        lacksEntity ||= results.some((result) => E.isLeft(result.feedback) && result.feedback.left === refusedKeyError)
         for (const { entity, partition } of entityRows)
           if (O.isSome(partition)) log.push([entityKey(entity), { ...partition.value, ...seenMember(entity) }])
         const rows = entityRows.flatMap((each) => each.rows.map(select))
@@ -191,9 +195,19 @@ const readPartitions = (
         flatMapFeedEither(toEvents),
       ),
     ),
-    concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(createCheckpoint(undefined, true)))),
+    concatFeed(() =>
+      feedOf<Failure, ReaderEvent>(
+        E.right(createCheckpoint(undefined, !lacksEntity)),
+        ...(lacksEntity ? [E.left(leftOutFailure(feedback))] : []),
+      ),
+    ),
   )
 }
+
+const leftOutFailure = ({ name }: FeedbackDefinition): Failure =>
+  transientFailure(
+    `${name}: entities were left out because ${refusedKeyError.message}. The warnings name them, and their state did not move. Run again.`,
+  )
 
 /** How a partition's state marks an entity that was found in the reviews. */
 const seenMember = ({ isFromReviews }: Entity): Pick<EntityPartition, 'seen'> => (isFromReviews ? { seen: true } : {})

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type ApiError, isRefusalInBody, toMillis } from '../../api'
+import { type ApiError, toMillis } from '../../api'
 import { defined } from '../../cdk'
+import { isKeyRefusal, refusedKeyError } from './consistency'
 import {
   checkCompleteness,
   type EntityFeedback,
@@ -36,7 +37,6 @@ export type Scroll = {
 
 const decodeError = (message: string): ApiError => ({ _tag: 'Decode', path: '$.data', message })
 
-export const refusedKeyError = decodeError('the service refuses the scrollKey that it gave itself, three times')
 const endlessError = decodeError('its pages do not end')
 const changingError = decodeError('its rows are others each time they are read')
 const cutOffError = decodeError(
@@ -289,7 +289,3 @@ type Ending = 'clean' | 'repeated'
 
 /** The page size from which to go down where a first answer is too large. */
 const defaultPageSize = 100
-
-/** Whether an error may say that a scroll key is no longer valid. */
-const isKeyRefusal = (error: ApiError): boolean =>
-  isRefusalInBody(error) || (error._tag === 'Http' && [400, 404, 410].includes(error.status))

@@ -4,9 +4,9 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, isRefusalInBody } from '../../api'
 import type { RunNote } from '../../export'
-import { otherEntityError } from './consistency'
+import { otherEntityError, refusedKeyError } from './consistency'
 import { type EntityResult, type FeedbackRequest, type FeedbackService, type PageSizes, toEntityResult } from './page'
-import { refusedKeyError, type Scroll } from './scroll'
+import type { Scroll } from './scroll'
 import { type FeedbackWindow, isSplittable, splitFeedbackWindow, splitIdentifiers } from './window'
 
 /** What one step of reading windows brought. */

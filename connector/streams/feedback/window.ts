@@ -9,6 +9,7 @@ import {
   checkPagesAreUsed,
   checkWindowIsUsed,
   type ExpectedRow,
+  fetchByKey,
   findEcho,
   ignoredWindowError,
   isLastPage,
@@ -135,16 +136,16 @@ const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): Task
   const request = { kind: window.kind, ids: window.ids, from: window.from, to: requestedTo }
   const feedback = findEntityFeedback(id, page)
   const rowCount = feedback?.rows.length ?? 0
-  const resolveComplete = (shown: Partial<WindowResolution['traits']> = {}): WindowResolution => {
-    const { attempt = 1 } = window
-    return attempt < maxWindowAttempts && lacksExpectedRows(service.operation, window, to, feedback)
-      ? { results: [], remaining: [{ ...window, attempt: attempt + 1 }], traits }
+  const { attempt = 1 } = window
+  const readAgain: WindowResolution = { results: [], remaining: [{ ...window, attempt: attempt + 1 }], traits }
+  const resolveComplete = (shown: Partial<WindowResolution['traits']> = {}): WindowResolution =>
+    attempt < maxWindowAttempts && lacksExpectedRows(service.operation, window, to, feedback)
+      ? readAgain
       : {
           results: [toEntityResult(window, id, E.right(feedback))],
           remaining: [],
           traits: { ...traits, ...shown },
         }
-  }
   const resolveIncomplete = (next?: FeedbackPage): TaskEither<ApiError, WindowResolution> => {
     if (feedback !== undefined && isOutsideWindow(request.from, requestedTo, feedback))
       return TE.left(ignoredWindowError)
@@ -197,12 +198,9 @@ const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): Task
     pipe(
       checkNoneMoved(service, request, answered, feedback === undefined ? [] : [feedback]),
       TE.flatMap(({ isComplete, certainEnds }): TaskEither<ApiError, WindowResolution> => {
-        const { attempt = 1 } = window
         const trustsPageCounts = traits.trustsPageCounts && (feedback?.pages ?? 1) <= 1
         if (isComplete) return TE.right(resolveComplete({ trustsPageCounts, certainEnds }))
-        return attempt < maxWindowAttempts
-          ? TE.right({ results: [], remaining: [{ ...window, attempt: attempt + 1 }], traits })
-          : resolveIncomplete()
+        return attempt < maxWindowAttempts ? TE.right(readAgain) : resolveIncomplete()
       }),
     )
   /** The page after the first by its number; complete if it has no rows that are not in the first. */
@@ -224,8 +222,11 @@ const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): Task
   // The service tells that rows follow.
   const byKey = { ...request, ...defined({ days: page.days, scrollKey: page.scrollKey }) }
   return pipe(
-    service.fetch({ ...byKey, page: operation.firstPage }),
-    TE.flatMap((next) => (isRepeatedPage(operation.key, page, next) ? resolveByPage() : resolveIncomplete(next))),
+    fetchByKey(service, { ...byKey, page: operation.firstPage }, attempt),
+    TE.flatMap((next) => {
+      if (next === undefined) return TE.right(readAgain)
+      return isRepeatedPage(operation.key, page, next) ? resolveByPage() : resolveIncomplete(next)
+    }),
   )
 }
 

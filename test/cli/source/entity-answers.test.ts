@@ -27,6 +27,7 @@ type Asked = {
   readonly kind: string
   readonly ids: ReadonlyArray<string>
   readonly page: number
+  readonly scrollKey: string | undefined
   /** The rows of the page, of `size` rows where that is given. */
   readonly pageOf: (rows: ReadonlyArray<Row>, size?: number) => ReadonlyArray<Row>
 }
@@ -48,10 +49,13 @@ const startRuns = async (
   answer: (asked: Asked) => Answer,
   {
     usesDates = true,
+    givesKeys = false,
     config: more = {},
     onEnd,
   }: {
     readonly usesDates?: boolean
+    /** Each page but the last has a scrollKey, which leads to the next one. */
+    readonly givesKeys?: boolean
     readonly config?: object
     readonly onEnd?: (close: () => void) => void
   } = {},
@@ -60,13 +64,21 @@ const startRuns = async (
   const reply = ({ method, url, body }: { method: string; url: string; body: string }, response: ServerResponse) => {
     const parameters = parametersOf(method, url, body)
     const [kind = ''] = ['person', 'location', 'entity'].filter((one) => parameters.has(`${one}Id`))
-    const [page, perPage] = [Number(parameters.get('page')) - firstPage, Number(parameters.get('perPage'))]
+    const scrollKey = parameters.get('scrollKey') ?? undefined
+    const perPage = Number(parameters.get('perPage'))
+    const page = Number(scrollKey?.slice(1) ?? Number(parameters.get('page')) - firstPage)
     const [from, to] = ['fromDate', 'toDate'].map((name) => Date.parse(parameters.get(name) ?? ''))
     const isInside = ({ mentionTime }: Row): boolean =>
-      !usesDates || (Date.parse(mentionTime) >= Number(from) && Date.parse(mentionTime) <= Number(to))
-    const pageOf = (rows: ReadonlyArray<Row>, size = perPage) =>
-      rows.filter(isInside).slice(page * size, (page + 1) * size)
-    const answered = answer({ kind, ids: parameters.getAll(`${kind}Id`), page, pageOf })
+      !usesDates ||
+      Number.isNaN(from) ||
+      (Date.parse(mentionTime) >= Number(from) && Date.parse(mentionTime) <= Number(to))
+    let hasMore = false
+    const pageOf = (rows: ReadonlyArray<Row>, size = perPage) => {
+      const inside = rows.filter(isInside)
+      hasMore ||= inside.length > (page + 1) * size
+      return inside.slice(page * size, (page + 1) * size)
+    }
+    const answered = answer({ kind, ids: parameters.getAll(`${kind}Id`), page, scrollKey, pageOf })
     if ('refusal' in answered) {
       const [status, code] = answered.refusal
       return sendJson(response, status, { status: { code, message: 'page out of range' }, data: null })
@@ -84,7 +96,11 @@ const startRuns = async (
             ? { comments: rows }
             : { reviews: rows.map(({ id: documentId, ...row }) => ({ documentId, ...row })) }),
         })),
-        filter: { perPage },
+        filter: {
+          perPage,
+          ...(usesDates && givesKeys ? { fromDate: parameters.get('fromDate'), toDate: parameters.get('toDate') } : {}),
+          ...(givesKeys && hasMore ? { scrollKey: `k${page + 1}` } : {}),
+        },
       },
     })
   }
@@ -391,5 +407,49 @@ describe('the ratings of entities that an answer lists in several blocks', () =>
       ['entity m1', 'The m1', null, [7]],
       ['entity m2', 'The m2', null, [2]],
     ])
+  })
+})
+
+describe.each([
+  ['by windows', true],
+  ['from page to page', false],
+])('a scrollKey that is refused, of a service that is read %s,', (_, usesDates) => {
+  /** The service refuses the first `times` keys. */
+  const read = async (refusal: readonly [status: number, code: number | string], times: number) => {
+    let count = 0
+    const { run, seen } = await startRuns(
+      'transparency_reviews',
+      { location_ids: ['10', '11'] },
+      ({ ids, pageOf, scrollKey }) => {
+        if (scrollKey !== undefined) count += 1
+        if (scrollKey !== undefined && count <= times) return { refusal }
+        return ids.map((id) => ({ id, rows: pageOf(rowsFrom(id === '10' ? 1000 : 2000, 47), 12) }))
+      },
+      { usesDates, givesKeys: true, config: { feedback_filters: { per_page: 20 } } },
+    )
+    return { ...(await run()), run, seen }
+  }
+  const all = [...idsFrom(1000, 47), ...idsFrom(2000, 47)]
+
+  it.each([
+    ['an application error in a 200', [200, 1201]],
+    ['a 400', [400, 400]],
+    ['a 404', [404, 404]],
+    ['a 410', [410, 410]],
+  ] as const)('has the list begun again: %s', async (_, refusal) => {
+    for (const times of [1, 2]) {
+      const { status, sent, warnings, errors } = await read(refusal, times)
+      expect([times, status, sent, warnings, errors]).toEqual([times, 0, all, [], []])
+    }
+  })
+
+  it('again and again ends the stream as incomplete, and the next run reads all', async () => {
+    const { status, warnings, errors, seen, run } = await read([400, 400], 8)
+    expect(warnings).toContainEqual(expect.stringMatching(/location 10 is left out .*scrollKey/))
+    expect([status, errors]).toEqual([1, [expect.stringMatching(/retrieve reviews: entities were left out/)]])
+    expect(seen.length).toBeLessThan(40)
+    const next = await run()
+    expect([next.status, next.errors]).toEqual([0, []])
+    expect(next.sent).toEqual(all)
   })
 })
