@@ -88,8 +88,10 @@ export type CheckStep = {
 }
 
 /** The operation whose rows a stream is made of, as checks name it. */
-const operationOf = ({ reader }: Stream<SourceEnv>): string =>
-  reader.name === 'retrieve summaries' ? 'retrieve comments' : reader.name
+const operationOf = ({ name, reader }: Stream<SourceEnv>, { sourceLookup }: SourceEnv): string => {
+  if (name === 'sources' && sourceLookup !== undefined) return 'look up sources'
+  return reader.name === 'retrieve summaries' ? 'retrieve comments' : reader.name
+}
 
 /** What a check has found out of the service, and what a person should know or change. */
 type SourceReport = { readonly warnings: ReadonlyArray<string>; readonly findings: ReadonlyArray<Finding> }
@@ -125,7 +127,7 @@ export const checkStreams =
           steps.push({
             check: 'stream',
             stream: stream.name,
-            ...checkStreamAccess(operationOf(stream), check, env, checked),
+            ...checkStreamAccess(operationOf(stream, env), check, env, checked),
           })
       }
     })

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import { checkCommand } from '../../../connector/cli/check'
 import {
   sourceCheckCommand,
   sourceDiscoverCommand,
@@ -324,6 +325,15 @@ describe('lookups.sources: true', () => {
     const config = { base_url: url, credentials, start_date, lookups: { sources: true } }
     const { completed, errors } = await reading(config, 'sources', 'providers')
     expect([completed, errors.map(({ failure_type }) => failure_type)]).toEqual([['providers'], ['transient_error']])
+  })
+
+  it('fails feedback check too where the service is down', async () => {
+    const { url } = await startServer(({ url: path, body }, response) =>
+      path.endsWith('/sources') ? sendJson(response, 503) : sendJson(response, 200, noRows(body)),
+    )
+    const config = writeTempFile({ base_url: url, credentials, start_date, lookups: { sources: true } })
+    const { status, stdout } = await runCommand(checkCommand, ['--config', config])
+    expect([status, stdout]).toEqual([75, expect.stringMatching(/^sources +FAILED +look up sources: .*503/m)])
   })
 
   it('is not asked for where privacy hides an attribute of sources', async () => {
