@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { toInstant } from '../api'
+import { isRefusalInBody, outageKind, toInstant } from '../api'
 import { defined } from '../cdk'
 import type { CutRecord, ExportPage, FetchPage } from '../export'
 import {
@@ -169,10 +169,11 @@ export const findOrder = (rows: ReadonlyArray<RowKey>): RowOrder => {
 }
 
 /** Whether the service may have refused the offset, and not the request as such. */
-const isOffsetRefusal = (error: ProbeError): boolean =>
-  error._tag === 'Application' ||
-  error._tag === 'Decode' ||
-  (error._tag === 'Http' && error.status >= 400 && ![401, 403, 408, 429].includes(error.status))
+const isOffsetRefusal = (error: ProbeError): boolean => {
+  if (error._tag === 'Http')
+    return error.status >= 400 && ![401, 403].includes(error.status) && outageKind(error) === undefined
+  return error._tag === 'Decode' || (error._tag === 'Application' && isRefusalInBody(error))
+}
 
 /** No probe goes further than this offset. */
 const maxOffset = 100_000_000

@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, Review, toFailure, toInstant } from '../api'
+import { type ApiError, isRefusalInBody, isTokenError, outageKind, Review, toFailure, toInstant } from '../api'
 import { configFailure, drainFeed, type Failure, type Stream, transientFailure } from '../cdk'
 import { chooseCutoff, createCutter, createReviewFetcher, type ExportPage, type FetchPage } from '../export'
 import {
@@ -79,7 +79,7 @@ export const refusedEntityWarning = (operation: string, id: string): string =>
 
 /** Whether the service does not know the entity; a run still reads the others. */
 const isEntityError = (error: ApiError): boolean =>
-  error._tag === 'Application' || (error._tag === 'Http' && error.status === 404)
+  isRefusalInBody(error) || (error._tag === 'Http' && error.status === 404)
 
 const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<SourceEnv>): OperationCheck[1] =>
   pipe(
@@ -190,14 +190,20 @@ export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>): TaskEither<
   )
 }
 
+/** Whether the service refuses the token, by its status or inside a 200. */
+const isTokenRefusal = (error: ApiError): boolean =>
+  isTokenError(error) || (error._tag === 'Http' && error.status === 401)
+
 /** Whether an error concerns one operation only, so that the others are worth asking. */
 const isOperationError = (error: ApiError): boolean =>
-  error._tag === 'Application' || (error._tag === 'Http' && error.status >= 400 && ![401, 429].includes(error.status))
+  (error._tag === 'Application' || (error._tag === 'Http' && error.status >= 400)) &&
+  !isTokenRefusal(error) &&
+  outageKind(error) !== 'limit'
 
 /** What an error of the first request is about. Where no token is issued, the service was not asked. */
 const partOf = (error: ApiError): ConnectionFailure['part'] => {
   if (error._tag === 'Token') return error.code === undefined ? 'issuer' : 'service'
-  return error._tag === 'Http' && error.status === 401 ? 'token' : 'service'
+  return isTokenRefusal(error) ? 'token' : 'service'
 }
 
 /** The failure of the first request of all: the address is the most likely cause. */

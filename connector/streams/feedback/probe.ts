@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import type { ApiError } from '../../api'
+import { type ApiError, isRefusalInBody } from '../../api'
 import type { SourceEnv } from '../source-env'
 import { commentsOperation, publicReviewsOperation } from './comments-and-reviews'
 import { checkWindowIsUsed, findEcho, isOutsideWindow, needsScroll } from './consistency'
@@ -84,8 +84,8 @@ const noThresholds = { minRatingCount: -1, minSurveyCount: 0, minWordCount: 0 }
 
 /** An error that may be about one entity, in words. */
 const describeRefusal = (error: ProbeError): string | undefined => {
-  if (error._tag === 'Application') return 'an error in the answer'
-  return error._tag === 'Http' && [400, 403, 404, 410].includes(error.status) ? `status ${error.status}` : undefined
+  if (error._tag === 'Http') return [400, 403, 404, 410].includes(error.status) ? `status ${error.status}` : undefined
+  return error._tag === 'Application' && isRefusalInBody(error) ? 'an error in the answer' : undefined
 }
 
 /**
