@@ -9,16 +9,19 @@ import {
   checkUrl,
   createHttpClient,
   type HttpClient,
+  isRefusalInBody,
   isUnreachableCode,
   type LookupListRequest,
   type LookupPaging,
   type LookupRoutes,
+  outageKind,
   publishedLocationOrder,
   publishedLocationPaging,
   resolveTokenUrl,
   routes,
   systemClock,
   type TokenReport,
+  toFailure,
 } from '../api'
 import { defined, type Failure } from '../cdk'
 import type { ConnectionConfig, LocationLookupConfig, LookupPagingConfig } from '../config'
@@ -38,6 +41,18 @@ export type ServiceClient = {
 export const toConnectionFailure = (error: ApiError, failure: Failure): Failure => {
   const code = error._tag === 'Network' || error._tag === 'Token' ? error.code : undefined
   return code !== undefined && isUnreachableCode(code) ? { ...failure, _tag: 'Config' } : failure
+}
+
+/**
+ * What is wrong where a request of nothing at all is answered so: the token or the permission is refused, or nobody answers, be it for an outage
+ * or a rate limit. Undefined where the service may refuse just that nothing was sent.
+ */
+export const findAccessFailure = (operation: string, error: ApiError): Failure | undefined => {
+  const isAnswer =
+    error._tag === 'Http'
+      ? ![401, 403].includes(error.status) && outageKind(error) === undefined
+      : error._tag === 'Decode' || isRefusalInBody(error)
+  return isAnswer ? undefined : toConnectionFailure(error, toFailure(operation, error))
 }
 
 type ConnectionLimits = Pick<ConnectionConfig, 'rate_limit'>

@@ -43,9 +43,10 @@ import {
   resendPolicy,
   resendUnanswered,
   type SinkTarget,
+  sendVisits,
   sinks,
 } from '../sinks'
-import { createClient, type ServiceClient, toConnectionFailure, toLocationLookup } from './client'
+import { createClient, findAccessFailure, type ServiceClient, toLocationLookup } from './client'
 
 /** A config made ready to write: the client of its service and what the sinks need. */
 export type ConfiguredDestination = Pick<ServiceClient, 'onWait' | 'close'> & { readonly target: SinkTarget }
@@ -180,7 +181,7 @@ const listUsedObjects = ({ lookups, mapping, reconcile, streams }: DestinationCo
   return names.length === 0 ? ['visit_records', 'locations'] : names
 }
 
-/** Sends an empty array for each object used, since the service has no better way to check. Any answer but 401 and 403 means that permission is not denied. */
+/** Sends an empty array for each object used, since the service has no better way to check. A refusal of the request itself means that permission is not denied. */
 export const checkDestination =
   (
     config: DestinationConfig,
@@ -188,14 +189,14 @@ export const checkDestination =
   ): TaskEither<Failure, string> =>
   async () => {
     const requests: Readonly<Record<ObjectName, TaskEither<ApiError, unknown>>> = {
-      visit_records: api.createVisitRecords([]),
+      visit_records: sendVisits(api, []),
       locations: api.syncLocations([]),
     }
     const results: Array<string> = []
     for (const name of listUsedObjects(config)) {
       const answer = await requests[name]()
-      if (E.isLeft(answer) && isPermissionDenied(answer.left))
-        return E.left(toConnectionFailure(answer.left, toFailure(name, answer.left)))
+      const failure = E.isLeft(answer) ? findAccessFailure(name, answer.left) : undefined
+      if (failure !== undefined) return E.left(failure)
       results.push(`${name}: permission not denied${E.isLeft(answer) ? formatStatus(answer.left) : ''}`)
     }
     if (O.isSome(serviceList)) {
@@ -208,10 +209,6 @@ export const checkDestination =
     }
     return E.right(`${results.join('; ')}.`)
   }
-
-/** Whether the service denies permission, or does not answer at all. */
-const isPermissionDenied = (error: ApiError): boolean =>
-  error._tag === 'Http' ? [401, 403].includes(error.status) : error._tag !== 'Decode' && error._tag !== 'Application'
 
 const formatStatus = (error: ApiError): string =>
   error._tag === 'Http' ? ` (it answered ${error.status}${error.status === 404 ? ': check base_url' : ''})` : ''

@@ -5,4 +5,4 @@
 export { type LocationLedger, openLedger, readLedger } from './ledger'
 export { locationSink } from './locations'
 export { dryRunApi, resendPolicy, resendUnanswered, type SinkTarget } from './target'
-export { sinks, visitRecordSink } from './visit-records'
+export { sendVisits, sinks, visitRecordSink } from './visit-records'

@@ -7,8 +7,10 @@ import {
   type Api,
   type ApiError,
   createRetryPolicy,
+  isTokenError,
   type LookupList,
   mayHaveArrived,
+  outageKind,
   type RetryLimits,
   type RetryPolicy,
   retryRequest,
@@ -63,17 +65,21 @@ export const isUnanswered = (error: ApiError): boolean => {
     case 'Http':
       return error.status === 408 || error.status >= 500
     case 'Decode':
-    case 'Application':
       return true
+    case 'Application':
+      return !isTokenError(error) && !isLimitInBody(error)
     default:
       return false
   }
 }
 
-/** Retries unanswered requests, which must have the same effect if they arrive twice. */
+/** Whether a 200 tells a rate limit. The client waits for the end of one that the HTTP status tells, and not of this: it repeats no write. */
+const isLimitInBody = (error: ApiError): boolean => error._tag === 'Application' && outageKind(error) === 'limit'
+
+/** Retries unanswered requests, which must have the same effect if they arrive twice, and those that a 200 refuses for their rate. */
 export const resendPolicy = (limits: RetryLimits, random: () => number): RetryPolicy => {
   const policy = createRetryPolicy(limits, random)(true)
-  return (error, attempts) => (isUnanswered(error) ? policy(error, attempts) : O.none)
+  return (error, attempts) => (isUnanswered(error) || isLimitInBody(error) ? policy(error, attempts) : O.none)
 }
 
 /** Runs a request again as the policy says; `wait` takes milliseconds. */

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import { type ApiError, VisitRecord, type VisitRecordResult } from '../api'
+import { type ApiError, isRefusalInBody, VisitRecord, type VisitRecordResult } from '../api'
 import {
   type BatchAnswer,
   defineSink,
@@ -126,15 +126,18 @@ const toVerdict = (outcome: string | undefined): RecordVerdict => {
   }
 }
 
-/** Turns a result that names no visit, and whose status reports no success, into an application error: the service reports some errors with HTTP status 200. */
+/**
+ * Turns a result that names no visit, and whose status reports no success, into an application error: the service reports some errors with HTTP
+ * status 200. That no visit at all was sent may be one; an outage, a rate limit and a refused token are others.
+ */
 export const failOnErrorStatus =
   (visitCount: number) =>
   (result: VisitRecordResult): E.Either<ApiError, VisitRecordResult> => {
     const { code, message } = result.status ?? {}
     const isSuccess = code == null || /^2\d\d$/.test(String(code)) || /^success$/i.test(message ?? '')
-    return visitCount === 0 || isSuccess || Object.keys(result.records).length > 0
-      ? E.right(result)
-      : E.left({ _tag: 'Application', code: String(code), message: message ?? '' })
+    const error: ApiError = { _tag: 'Application', code: String(code), message: message ?? '' }
+    const isAnswer = isSuccess || Object.keys(result.records).length > 0 || (visitCount === 0 && isRefusalInBody(error))
+    return isAnswer ? E.right(result) : E.left(error)
   }
 
 const normalizeId = (id: string): string => id.trim().toLowerCase()
@@ -164,6 +167,13 @@ export const toVisitAnswer = (ids: ReadonlyArray<string>, { records }: VisitReco
     : { _tag: 'Verdicts', verdicts }
 }
 
+/** Sends visits, or none to see whether the service answers. */
+export const sendVisits = (
+  { createVisitRecords }: Pick<SinkTarget['api'], 'createVisitRecords'>,
+  visits: ReadonlyArray<VisitRecord>,
+): TE.TaskEither<ApiError, VisitRecordResult> =>
+  pipe(createVisitRecords(visits), TE.chainEitherK(failOnErrorStatus(visits.length)))
+
 const sinkName = 'visit_records'
 
 type VisitWithId = VisitRecord & { readonly visitRecordId: string }
@@ -182,12 +192,10 @@ export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
           checkMapping(stream, sinkName, VisitRecord, target.mapping[sinkName]),
           E.map(() => createPreparer(target, stream)),
         ),
-      isReachable: isServiceAnswering(target.api.createVisitRecords([])),
+      isReachable: isServiceAnswering(sendVisits(target.api, [])),
       write: (visits, isSuspect) =>
         pipe(
-          target.resend(isSuspect)(
-            pipe(target.api.createVisitRecords(visits), TE.chainEitherK(failOnErrorStatus(visits.length))),
-          ),
+          target.resend(isSuspect)(sendVisits(target.api, visits)),
           TE.map((result) =>
             toVisitAnswer(
               visits.map(({ visitRecordId }) => visitRecordId ?? ''),

@@ -24,6 +24,9 @@ describe('the resend policy', () => {
     [http(401), false],
     [{ _tag: 'Decode', path: '$', message: 'not JSON' }, true],
     [{ _tag: 'Application', code: 'E1', message: '' }, true],
+    [{ _tag: 'Application', code: '429', message: '' }, true],
+    [{ _tag: 'Application', code: '503', message: '' }, true],
+    [{ _tag: 'Application', code: '401', message: '' }, false],
     [{ _tag: 'TooLarge', bytes: 2, limit: 1 }, false],
   ])('retries after %j: %s', (error, isRetried) => {
     expect(O.isSome(policy(error, []))).toBe(isRetried)
