@@ -94,7 +94,8 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
   },
   openCopy: async (config) => {
     if (config.snapshot_path === undefined) return undefined
-    const { identifySource } = await loadRuntime()
+    const { checkOutput, identifySource } = await loadRuntime()
+    await runOrThrow(checkOutput(config))
     return openSnapshotCopy(config.snapshot_path, identifySource(config), config.reporting_time_zone)
   },
 }

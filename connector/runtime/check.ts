@@ -9,7 +9,7 @@ import { observeRequests } from './client'
 import { checkDestination, openDestination } from './destination'
 import { describeFindings, type Finding, listFindingWarnings } from './findings'
 import { createProbeGate, maxProbeRequests, type ProbeFacts, runProbes } from './probe'
-import { type ConfiguredSource, createSource } from './source'
+import { type ConfiguredSource, checkOutput, createSource } from './source'
 import { createSampleFetcher, refusedEntityWarning, startSourceCheck } from './source-check'
 
 /** How long a platform waits for `check`, less the time to start on a busy machine; in milliseconds. */
@@ -174,6 +174,8 @@ const runSourceCheck = async (
   inspect: (check: ReturnType<typeof startSourceCheck>, configured: ConfiguredSource, result: CheckOutcome) => void,
 ): Promise<E.Either<Failure, { readonly outcome: CheckOutcome; readonly report: SourceReport }>> => {
   const startedAt = performance.now()
+  const output = await checkOutput(config)()
+  if (E.isLeft(output)) return output
   const { options, lastFailure } = createRetryRecorder()
   const { seen, options: observers } = observeRequests(Date.now)
   let answered = 0

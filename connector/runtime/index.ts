@@ -16,6 +16,6 @@ export {
   planAudit,
   rewindStream,
 } from './service-versions'
-export { buildStreams, type ConfiguredSource, createSource, identifySource } from './source'
+export { buildStreams, type ConfiguredSource, checkOutput, createSource, identifySource } from './source'
 export { checkSource, probeAccess } from './source-check'
 export { type StreamOutcome, syncSnapshot } from './sync'

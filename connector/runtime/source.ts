@@ -1,6 +1,9 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
+import type { TaskEither } from 'fp-ts/TaskEither'
 import { type ClientOptions, createApi, type LookupRoutes, toMillis } from '../api'
 import {
   configFailure,
@@ -9,6 +12,7 @@ import {
   identifyService,
   mapDefined,
   type OpenSource,
+  pathFailure,
   type ServiceIdentity,
   type Stream,
 } from '../cdk'
@@ -134,6 +138,39 @@ const checkCombinations = ({
         ),
       )
     : E.right(undefined)
+}
+
+/**
+ * Fails where the file that a config names cannot be read and written, or made, or where its time zone does not exist. Neither opens the file nor
+ * makes it.
+ */
+export const checkOutput =
+  ({ snapshot_path, reporting_time_zone }: SourceConfig): TaskEither<Failure, void> =>
+  async () => {
+    if (snapshot_path === undefined && reporting_time_zone === undefined) return E.right(undefined)
+    // Loaded only here: it brings DuckDB, which doubles the time that a command takes to start.
+    const { checkTimeZone, findPathProblem, isLakePath } = await import('../snapshot/index.js')
+    const problem =
+      snapshot_path === undefined || isLakePath(snapshot_path)
+        ? undefined
+        : (findPathProblem(snapshot_path) ?? findAccessProblem(snapshot_path))
+    return problem === undefined
+      ? checkTimeZone(reporting_time_zone)()
+      : E.left(configFailure(`snapshot_path: ${problem.message.replace(' with --db.', '.')}`))
+  }
+
+/** What keeps a file from being made, or from being read and written where it is there. */
+const findAccessProblem = (path: string): Failure | undefined => {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found?.isDirectory()) return configFailure(`${path} is a folder. Give the path of a file.`)
+    if (found === undefined && !existsSync(dirname(path)))
+      return configFailure(`${path}: its folder does not exist. Make it, or give another path.`)
+    accessSync(found === undefined ? dirname(path) : path, constants.R_OK | constants.W_OK)
+    return undefined
+  } catch (error) {
+    return pathFailure(path, error)
+  }
 }
 
 const toSource = (config: SourceConfig, { send, wait }: ServiceClient): SourceEnv => ({

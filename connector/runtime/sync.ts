@@ -74,6 +74,7 @@ export const syncSnapshot = async (
   const room = await loadSnapshotRoom()
   const share = room.isLakePath(path) ? O.toUndefined(configured.env.partition) : undefined
   room.checkShare(share, syncMode)
+  await runOrThrow(room.checkTimeZone(reportingTimeZone))
   const snapshot = await runOrThrow(
     room.openSnapshot(path, 'write', { ...opening, lake: { ...opening.lake, ...defined({ share }) } }),
   )

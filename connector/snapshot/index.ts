@@ -109,7 +109,7 @@ export {
   outputFullFailure,
   parseMemorySize,
 } from './store/failures'
-export { closeSnapshot, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
+export { closeSnapshot, findPathProblem, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
 export { readForgotten } from './store/forgotten'
 export { isLakePath, type LakeShare, postgresPrefix } from './store/lake-access'
 export {
@@ -127,7 +127,7 @@ export {
   type Region,
 } from './store/models'
 export { encodeJsonValue, encodeTextValue } from './store/values'
-export { createModelViews, setReportingTimeZone } from './store/views'
+export { checkTimeZone, createModelViews, setReportingTimeZone } from './store/views'
 export type { CheckResult } from './verify/check'
 export { compareReviews, type NextRead, type ServiceReview, type ServiceReviews } from './verify/service'
 export { type CheckCounts, countChecks, planRepair, verifySnapshot } from './verify/verify'

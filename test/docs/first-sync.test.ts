@@ -203,6 +203,10 @@ const scenarios: ReadonlyArray<Scenario> = [
   { url: 'http://feedback.example' },
   { world: {}, more: { rate_limit: { redis_url: 'localhost' } } },
   { world: {}, more: { rate_limit: { redis_url: 'redis://127.0.0.1:1' } } },
+  { world: {}, more: { reporting_time_zone: 'Mars/Phobos' } },
+  { world: {}, more: { snapshot_path: 'package.json' } },
+  { world: {}, more: { snapshot_path: 'docs' } },
+  { world: {}, more: { snapshot_path: 'none/reviews.duckdb' } },
   { world: {}, select: 'review' },
   { world: {}, more: { base_urls: 'x' } },
   // No service.

@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
-import { CommandError, configFailure } from '../../cdk'
-import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
+import { configFailure, type Failure, getOrThrow } from '../../cdk'
+import { type Database, openDatabase, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { readMeta, regionsTableName, saveMeta, timeZoneName, viewMark, viewsHashName } from './metadata'
 import { defineModels, defineVersions, listRegionsColumns, type ModelOptions, type NameOf, type Region } from './models'
 import {
@@ -14,14 +18,27 @@ import {
 } from './tables'
 import type { RowValues } from './values'
 
+const findTimeZone = async (db: Database, timeZone: string): Promise<E.Either<Failure, void>> =>
+  (await db.scalar('SELECT count(*) FROM pg_timezone_names() WHERE name = $timeZone', { timeZone })) === 0
+    ? E.left(
+        configFailure(
+          `reporting_time_zone: there is no time zone ${timeZone}. Give a name such as Europe/Berlin or UTC.`,
+        ),
+      )
+    : E.right(undefined)
+
+/** Fails for a time zone that does not exist, before a file is made. DuckDB is asked, since Node has other names. */
+export const checkTimeZone = (timeZone: string | undefined): TaskEither<Failure, void> =>
+  timeZone === undefined
+    ? TE.right(undefined)
+    : pipe(
+        openDatabase(':memory:', { threads: 1 }),
+        TE.flatMap((db) => () => findTimeZone(db, timeZone).finally(db.close)),
+      )
+
 /** Sets the time zone of the file's days and months, in the views that it has too. Rejects with `CommandError` for a zone that does not exist. */
 export const setReportingTimeZone = async ({ db }: Snapshot, timeZone: string): Promise<void> => {
-  if ((await db.scalar('SELECT count(*) FROM pg_timezone_names() WHERE name = $timeZone', { timeZone })) === 0)
-    throw new CommandError(
-      configFailure(
-        `reporting_time_zone: there is no time zone ${timeZone}. Give a name such as Europe/Berlin or UTC.`,
-      ),
-    )
+  getOrThrow(await findTimeZone(db, timeZone))
   await db.transaction(async () => {
     await saveMeta(db, timeZoneName, timeZone)
     await createViews(db)

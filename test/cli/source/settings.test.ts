@@ -1,6 +1,10 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sourceCheckCommand, tapCommand } from '../../../connector/cli/feedback-source'
+import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import { checkCommand } from '../../../connector/cli/check'
+import { sourceCheckCommand, sourceReadCommand, tapCommand } from '../../../connector/cli/feedback-source'
 import { syncCommand } from '../../../connector/cli/sync'
 import type { Sandbox } from '../../../connector/sandbox/start'
 import { newTempPath, writeTempFile } from '../../support/files'
@@ -90,6 +94,88 @@ it('snapshot_path is named by sync, which has a file of its own', async () => {
   const path = writeTempFile(sandboxConfig(sandbox, { snapshot_path: newTempPath('unused.duckdb') }))
   const args = ['--config', path, '--db', newTempPath('synced.duckdb'), '--select', 'deleted_reviews']
   expect((await runCommand(syncCommand, args)).stderr).toContain('snapshot_path has no effect on sync')
+})
+
+describe('a setting of what is written', () => {
+  const zone = { reporting_time_zone: 'Mars/Phobos' }
+  const noZone =
+    /^reporting_time_zone: there is no time zone Mars\/Phobos\. Give a name such as Europe\/Berlin or UTC\.$/
+  const folder = mkdtempSync(join(tmpdir(), 'settings-'))
+
+  it.each<[string, object, RegExp]>([
+    ['an unknown time zone', zone, noZone],
+    [
+      'a file that is none of DuckDB',
+      { snapshot_path: writeTempFile({ a: 1 }) },
+      /^snapshot_path: \S+ exists and is not a DuckDB file\. It was not changed; give another path\.$/,
+    ],
+    ['a folder', { snapshot_path: folder }, /^snapshot_path: \S+ is a folder\. Give the path of a file\.$/],
+    [
+      'a folder that does not exist',
+      { snapshot_path: join(folder, 'none', 'a.duckdb') },
+      /^snapshot_path: \S+: its folder does not exist\. Make it, or give another path\.$/,
+    ],
+    [
+      'a file in place of a folder',
+      { snapshot_path: join(writeTempFile({}), 'a.duckdb') },
+      /^snapshot_path: \S+ is not a folder, or leads through a file\. Check the path\.$/,
+    ],
+    [
+      'an address',
+      { snapshot_path: 'postgres://me:S3CR3T@host/db' },
+      /^snapshot_path: An address was given .* not shown/,
+    ],
+  ])('fails check before anything is asked: %s', async (_, more, says) => {
+    const before = sandbox.stats().requests
+    const path = writeTempFile(sandboxConfig(sandbox, more))
+    const { status, stdout } = await runCommand(checkCommand, ['--config', path, '--json'])
+    const { checks } = JSON.parse(stdout)
+    expect([status, checks]).toEqual([
+      78,
+      [
+        {
+          check: 'configuration',
+          status: 'failed',
+          failure: expect.objectContaining({ type: 'config_error', message: expect.stringMatching(says) }),
+        },
+      ],
+    ])
+    const checked = await runCommand(sourceCheckCommand, ['--config', path], { fail: reportAirbyteFailure })
+    expect(JSON.parse(checked.stdout).connectionStatus).toEqual({
+      status: 'FAILED',
+      message: expect.stringMatching(says),
+    })
+    expect(sandbox.stats().requests).toEqual(before)
+  })
+
+  it('passes check where it can be used, and check makes no file', async () => {
+    const snapshot_path = join(folder, 'a.duckdb')
+    const path = writeTempFile(sandboxConfig(sandbox, { snapshot_path, reporting_time_zone: 'Europe/Berlin' }))
+    expect((await runCommand(checkCommand, ['--config', path, '--select', 'deleted_reviews'])).status).toBe(0)
+    expect(existsSync(snapshot_path)).toBe(false)
+  })
+
+  it('leaves no file where the time zone is unknown', async () => {
+    const db = newTempPath('duckdb')
+    const path = writeTempFile(sandboxConfig(sandbox, zone))
+    const { status, stderr } = await runCommand(syncCommand, ['--config', path, '--db', db])
+    expect([status, stderr.trim(), existsSync(db)]).toEqual([1, expect.stringMatching(noZone), false])
+  })
+
+  it.each<[string, object]>([
+    ['time zone', { ...zone, snapshot_path: join(folder, 'b.duckdb') }],
+    ['path', { snapshot_path: join(folder, 'none', 'a.duckdb') }],
+  ])('ends a read before anything is read: %s', async (_, more) => {
+    const before = sandbox.stats().requests
+    const catalog = writeTempFile({
+      streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'full_refresh' }],
+    })
+    const args = ['--config', writeTempFile(sandboxConfig(sandbox, more)), '--catalog', catalog]
+    const { status, stderr } = await runCommand(sourceReadCommand, args)
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^(reporting_time_zone|snapshot_path): /m)])
+    expect(sandbox.stats().requests).toEqual(before)
+    expect(existsSync(join(folder, 'b.duckdb'))).toBe(false)
+  })
 })
 
 describe('tap-feedback', () => {
