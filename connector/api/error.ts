@@ -75,9 +75,15 @@ export type ApiError =
     }
   /**
    * A response with status 200 that cannot be used: not JSON, a broken envelope, key or cursor, the echo of another request.
-   * With a `remedy` a change of the config helps.
+   * With a `remedy` a change of the config helps. `isPage`: it is a page for a browser, so another server may have answered.
    */
-  | { readonly _tag: 'Decode'; readonly path: string; readonly message: string; readonly remedy?: string }
+  | {
+      readonly _tag: 'Decode'
+      readonly path: string
+      readonly message: string
+      readonly remedy?: string
+      readonly isPage?: true
+    }
   /** A response with status 200 that reports an application error; `retryAfter` as for `Http`, where it is an outage or a rate limit. */
   | { readonly _tag: 'Application'; readonly code: string; readonly message: string; readonly retryAfter?: number }
   /** A response longer than `max_response_mb`. */

@@ -51,14 +51,19 @@ export const defineRoute = <I, O>(value: Route<I, O>): Route<I, O> => value
 
 /** The JSON value of a body; integers keep all their digits. Bytes that are not UTF-8 are an error: they would be replaced untold. */
 export const parseBody = (body: Uint8Array): E.Either<ApiError, unknown> =>
-  isUtf8(body) ? parseBodyLoosely(body) : E.left({ _tag: 'Decode', path: '$', message: 'not UTF-8' })
+  isUtf8(body) ? parseBodyLoosely(body) : E.left(unreadableBodyError(body, 'not UTF-8'))
 
 /** As `parseBody`, with U+FFFD for bytes that are not UTF-8: enough to read the status in an error. */
 export const parseBodyLoosely = (body: Uint8Array): E.Either<ApiError, unknown> =>
   E.tryCatch(
     () => parseExactJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')),
-    () => ({ _tag: 'Decode', path: '$', message: 'not JSON' }),
+    () => unreadableBodyError(body, 'not JSON'),
   )
+
+const unreadableBodyError = (body: Uint8Array, message: string): ApiError => {
+  const isPage = /^\uFEFF?\s*</.test(Buffer.from(body.subarray(0, 1000)).toString('utf8'))
+  return { _tag: 'Decode', path: '$', message, ...(isPage ? { isPage } : {}) }
+}
 
 /** Decodes with a codec; a failure names the key path and never the value. */
 export const decodeWith =

@@ -23,7 +23,7 @@ import {
   type TokenReport,
   toFailure,
 } from '../api'
-import { defined, type Failure } from '../cdk'
+import { configFailure, defined, type Failure } from '../cdk'
 import type { ConnectionConfig, LocationLookupConfig, LookupPagingConfig } from '../config'
 
 /** A client that is connected to its service. */
@@ -43,11 +43,18 @@ export const toConnectionFailure = (error: ApiError, failure: Failure): Failure 
   return code !== undefined && isUnreachableCode(code) ? { ...failure, _tag: 'Config' } : failure
 }
 
+/** The failure where another server answers in place of the service. */
+export const otherServerFailure = (operation: string, why: string): Failure =>
+  configFailure(
+    `${operation}: what answers at base_url is not the service (${why}). Check base_url; a proxy or a login page may stand between.`,
+  )
+
 /**
  * What is wrong where a request of nothing at all is answered so: the token or the permission is refused, or nobody answers, be it for an outage
- * or a rate limit. Undefined where the service may refuse just that nothing was sent.
+ * or a rate limit, or for a page in place of the service. Undefined where the service may refuse just that nothing was sent.
  */
 export const findAccessFailure = (operation: string, error: ApiError): Failure | undefined => {
+  if (error._tag === 'Decode' && error.isPage) return otherServerFailure(operation, 'it is a page in HTML')
   const isAnswer =
     error._tag === 'Http'
       ? ![401, 403].includes(error.status) && outageKind(error) === undefined

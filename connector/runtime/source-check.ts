@@ -15,7 +15,7 @@ import {
   reviewExportOperation,
   type SourceEnv,
 } from '../streams'
-import { toConnectionFailure } from './client'
+import { otherServerFailure, toConnectionFailure } from './client'
 import type { ConfiguredSource } from './source'
 
 /** The failure for an error: a wait that is too long for a check may be short enough for a run. */
@@ -209,9 +209,7 @@ const partOf = (error: ApiError): ConnectionFailure['part'] => {
 /** The failure of the first request of all: the address is the most likely cause. */
 const toFirstFailure = (operation: string, error: ApiError): Failure =>
   error._tag === 'Decode' && error.remedy === undefined
-    ? configFailure(
-        `${operation}: what answers at base_url is not the service (at ${error.path}: ${error.message}). Check base_url; a proxy or a login page may stand between.`,
-      )
+    ? otherServerFailure(operation, `at ${error.path}: ${error.message}`)
     : toConnectionFailure(error, toCheckFailure(operation, error))
 
 /** The service's specification does not say how an offset beyond the last row is answered; the same request without an offset has just succeeded. */

@@ -24,6 +24,7 @@ import {
   visitRow,
 } from '../../support/destination-input'
 import { newTempPath, writeTempFile } from '../../support/files'
+import { sendJson, startServer } from '../../support/listen'
 import { startProgram } from '../../support/program'
 import { hasProtocol, protocolErrors } from '../../support/protocol'
 import { type Outcome, runCommand } from '../../support/run-command'
@@ -99,7 +100,6 @@ describe('check', () => {
     ['succeeds at a service that takes an empty array', {}, 'SUCCEEDED'],
     ['succeeds at one that refuses an empty array', alwaysFaulty('400'), 'SUCCEEDED'],
     ['succeeds at one that answers 500', alwaysFaulty('500'), 'SUCCEEDED'],
-    ['succeeds at one that answers no JSON', alwaysFaulty('html'), 'SUCCEEDED'],
     ['fails for a token that is refused', alwaysFaulty('401'), 'FAILED'],
     ['fails for a token without permission', { denied: ['syncLocations'] }, 'FAILED'],
   ])('%s', async (_, options, status) => {
@@ -110,6 +110,31 @@ describe('check', () => {
     expect(connectionStatus.message).toContain(status === 'FAILED' ? 'token' : 'permission not denied')
     expect(sandbox.log().every(({ request }) => request === null || JSON.stringify(request) === '[]')).toBe(true)
     if (hasProtocol) expect(protocolErrors(outcome.stdout)).toEqual([])
+  })
+
+  it.each<[string, string | Buffer]>([
+    ['a page', '<!doctype html><title>Sign in</title>'],
+    ['a page behind a mark of its encoding', '\uFEFF \n<html>'],
+    ['a page in another encoding', Buffer.from('<html>M\u00fcller', 'latin1')],
+  ])('answers FAILED where what answers is not the service, but %s', async (_, body) => {
+    const { url } = await startServer((_seen, to) => sendJson(to, 200, body, { 'Content-Type': 'text/html' }))
+    const outcome = await run(destinationCheckCommand, ['--config', writeTempFile(config({ url, accessToken: 'a' }))])
+    expect([outcome.status, lines(outcome).map(({ connectionStatus }) => connectionStatus)]).toEqual([
+      0,
+      [
+        {
+          status: 'FAILED',
+          message:
+            'visit_records: what answers at base_url is not the service (it is a page in HTML). Check base_url; a proxy or a login page may stand between.',
+        },
+      ],
+    ])
+  })
+
+  it.each(['', 'OK', '[]', '{"received":0}'])('succeeds where an empty array is answered with %j', async (body) => {
+    const { url } = await startServer((_, to) => sendJson(to, 200, body))
+    const outcome = await run(destinationCheckCommand, ['--config', writeTempFile(config({ url, accessToken: 'a' }))])
+    expect(lines(outcome)[0].connectionStatus.status).toBe('SUCCEEDED')
   })
 
   it('checks only the objects that the config configures', async () => {
