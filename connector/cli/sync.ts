@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs'
 import { defineCommand, failureStatus, getOrThrow, loadConfig, runOrThrow, usageError } from '../cdk'
 import { sourceFormat } from '../config'
 import { createSource, probeAccess, syncSnapshot } from '../runtime'
-import { listOpenShares, quoteIdentifier, type Snapshot } from '../snapshot'
+import { isLakePath, listOpenShares, quoteIdentifier, type Snapshot } from '../snapshot'
 import { selectStreams } from '../streams'
 import {
   configOption,
@@ -48,8 +49,8 @@ export const syncCommand = defineCommand({
     if (config.snapshot_path !== undefined)
       io.printWarning('snapshot_path has no effect on sync, which writes the file of --db.')
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
-    // Before the file is opened: a wrong token neither creates it nor changes it.
-    await runOrThrow(probeAccess(configured))
+    // Before the file is opened: a wrong token neither creates it nor changes it, and a wrong address does not create it.
+    await runOrThrow(probeAccess(configured, !isLakePath(path) && !existsSync(path)))
     const onStop = () =>
       io.printWarning('Stopping: what was read is being written. Ctrl-C again ends at once, which is safe too.')
     io.stop.addEventListener('abort', onStop, { once: true })

@@ -176,13 +176,13 @@ const fetchSample = (
 
 /**
  * Asks the service for nothing, before a run writes anything. Fails only if every request of the run would fail the same way, as
- * with a wrong token.
+ * with a wrong token. `isFirst`: nothing was ever read, so it also fails where another server answers: its address would be kept.
  */
-export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>): TaskEither<Failure, void> => {
+export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>, isFirst: boolean): TaskEither<Failure, void> => {
   const [[{ name }, fetch]] = listExportChecks(env)
   return pipe(
     fetchSample(fetch, env, env.now() + oneDay),
-    TE.mapLeft((error) => toFailure(name, error)),
+    TE.mapLeft((error) => (isFirst ? findOtherServer(name, error) : undefined) ?? toFailure(name, error)),
     TE.matchE(
       (failure) => (failure.scope === 'run' ? TE.left(failure) : TE.right(undefined)),
       () => TE.right(undefined),
@@ -206,11 +206,14 @@ const partOf = (error: ApiError): ConnectionFailure['part'] => {
   return isTokenRefusal(error) ? 'token' : 'service'
 }
 
-/** The failure of the first request of all: the address is the most likely cause. */
-const toFirstFailure = (operation: string, error: ApiError): Failure =>
+/** The failure where the answer to the first request of all cannot be that of the service: the address is the most likely cause. */
+const findOtherServer = (operation: string, error: ApiError): Failure | undefined =>
   error._tag === 'Decode' && error.remedy === undefined
-    ? otherServerFailure(operation, `at ${error.path}: ${error.message}`)
-    : toConnectionFailure(error, toCheckFailure(operation, error))
+    ? { ...otherServerFailure(operation, `at ${error.path}: ${error.message}`), scope: 'run' }
+    : undefined
+
+const toFirstFailure = (operation: string, error: ApiError): Failure =>
+  findOtherServer(operation, error) ?? toConnectionFailure(error, toCheckFailure(operation, error))
 
 /** The service's specification does not say how an offset beyond the last row is answered; the same request without an offset has just succeeded. */
 const isBadRequest = (error: ApiError): boolean => error._tag === 'Http' && error.status === 400
