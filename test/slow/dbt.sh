@@ -3,7 +3,7 @@
 # `N passed, N failed`. Needs a build (npm ci), Python 3.10 to 3.12, PyPI and PostgreSQL; says plainly what it skips where they are missing.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-source test/slow/python.sh
+source test/slow/environments.sh
 findPython 'the dbt package'
 
 export INTEROP_VENV=$PWD/.venv NO_COLOR=1 DO_NOT_TRACK=1 AIRBYTE_OFFLINE_MODE=1
@@ -18,14 +18,8 @@ for pid in "${pids[@]}"; do wait "$pid" || skip 'the dbt package, since dbt, tar
 environment fakesnow || echo 'skipped: audits of Snowflake on fakesnow, which cannot be installed from PyPI'
 if ! command -v javac >/dev/null || ! command -v mvn >/dev/null; then
   echo 'skipped: audits of BigQuery on GoogleSQL, since a JDK or Maven is not here (apt-get install default-jdk-headless maven)'
-elif ! cmp -s test/slow/requirements/googlesql.xml .venv/googlesql/googlesql.xml; then
-  rm -rf .venv/googlesql
-  if mvn -q -B -f test/slow/requirements/googlesql.xml dependency:copy-dependencies -DoutputDirectory="$INTEROP_VENV/googlesql"; then
-    cp test/slow/requirements/googlesql.xml .venv/googlesql/
-  else
-    rm -rf .venv/googlesql
-    echo 'skipped: audits of BigQuery on GoogleSQL, which cannot be installed from Maven Central'
-  fi
+else
+  jars googlesql || echo 'skipped: audits of BigQuery on GoogleSQL, which cannot be installed from Maven Central'
 fi
 # Spark is half a gigabyte and takes minutes.
 if [ -z "${SPARK:-}" ]; then echo 'skipped: audits of Databricks on Spark, which SPARK=1 runs'; else

@@ -99,7 +99,7 @@ if [ "$status" != 0 ]; then echo "$passed passed, $failed failed"; exit 1; fi
 node test/slow/image/expect.mjs provenance "$(git -C "$copy" rev-parse HEAD)" "$digest" <"$out/provenance.json"
 verdict 'the statement of provenance names the commit, the base and both images' $?
 (
-  . test/slow/python.sh
+  . test/slow/environments.sh
   findPython 'the schemas of in-toto and CycloneDX'
   environment supply-chain || skip 'the schemas of in-toto and CycloneDX, since their libraries cannot be installed from PyPI'
   .venv/supply-chain/bin/python test/slow/image/validate.py "$out"

@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-source test/slow/python.sh
+source test/slow/environments.sh
 findPython 'Meltano and PyAirbyte'
 
 for name in meltano airbyte; do

@@ -48,14 +48,17 @@ let env: Readonly<Record<string, string>>
 beforeAll(async () => {
   postgres = await startPostgres()
   const port = await freePort()
-  storage = spawn(
-    join(process.env.VIRTUAL_ENV ?? '.venv/lake', 'bin/moto_server'),
-    ['-H', '127.0.0.1', '-p', `${port}`],
-    {
-      stdio: 'ignore',
-    },
-  )
   const url = `http://127.0.0.1:${port}`
+  const folder = newTempPath('objects')
+  mkdirSync(folder)
+  const properties = newTempPath('properties')
+  writeFileSync(
+    properties,
+    `s3proxy.endpoint=${url}\ns3proxy.authorization=none\njclouds.provider=filesystem-nio2\njclouds.filesystem.basedir=${folder}\n`,
+  )
+  storage = spawn('java', ['-Xmx1g', '-cp', '.venv/s3proxy/*', 'org.gaul.s3proxy.Main', '--properties', properties], {
+    stdio: 'ignore',
+  })
   env = {
     ...postgres.env,
     AWS_ACCESS_KEY_ID: lakeSecrets.key,
@@ -90,7 +93,7 @@ type Service = {
 const startService = async (reviews: number): Promise<Service> => {
   const data = newTempPath('duckdb')
   const running = spawn(process.execPath, [
-    '--max-semi-space-size=64',
+    '--min-semi-space-size=16',
     programPath('feedback'),
     'sandbox',
     '--reviews',

@@ -3,7 +3,7 @@
 # meets the schema of Kubernetes. Needs a build (npm ci), Python 3.10 to 3.12 and PyPI; says plainly what it skips where they are missing.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-source test/slow/python.sh
+source test/slow/environments.sh
 findPython 'the schedulers'
 
 for name in dagster airflow kubernetes; do environment "$name" & pids+=($!); done

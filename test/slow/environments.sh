@@ -1,4 +1,4 @@
-# What the parts that need Python share; run from the root of the checkout. Sets `python`, and asks PyPI for environments.
+# What the parts that need Python or Java share; run from the root of the checkout. Sets `python`, and asks PyPI and Maven Central for environments.
 
 skip() {
   echo "skipped: $1"
@@ -26,4 +26,12 @@ environment() {
   install=(.venv/uv/bin/uv pip install --python "$home/bin/python")
   [ "$1" != uv ] || install=("$home/bin/pip" install --disable-pip-version-check)
   "$python" -m venv "$home" && "${install[@]}" --quiet "${@:2}" -r "$wanted" && cp "$wanted" "$home/requirements.txt"
+}
+
+# jars NAME: the pinned packages of Maven, in .venv/NAME, copied anew when they change. Needs a JDK and Maven.
+jars() {
+  local home=.venv/$1 wanted=test/slow/requirements/$1.xml
+  cmp -s "$wanted" "$home/$1.xml" && return
+  rm -rf "$home"
+  mvn -q -B -f "$wanted" dependency:copy-dependencies -DoutputDirectory="$PWD/$home" && cp "$wanted" "$home/"
 }
