@@ -86,6 +86,8 @@ export const createSnapshotWriter = async (
   let received = { rows: 0, bytes: 0, since: now() }
   /** The states of a page, and the ends of streams, come one after another: a commit between them would leave the others at an older page. */
   let isCommitDue = false
+  /** The stream whose state came first since the last other message: its next state begins a page, also where pages bring no rows. */
+  let firstState: string | undefined
   /** The commit that runs while more messages are read; nothing else may use the connection until it ends. */
   let pendingCommit: Promise<void> = Promise.resolve()
   let isCommitting = false
@@ -130,10 +132,7 @@ export const createSnapshotWriter = async (
     heldSince = performance.now()
   }
 
-  const commit = async (): Promise<void> => {
-    await startCommit()
-    await waitForCommit()
-  }
+  const commit = (): Promise<void> => startCommit().then(waitForCommit)
 
   const findLoad = (stream: string): Load => {
     const load = loads.get(stream)
@@ -229,7 +228,9 @@ export const createSnapshotWriter = async (
 
   const writeMessage = async (message: Message): Promise<void> => {
     if (message._tag !== 'Started') await openStreams()
-    if (isCommitDue && message._tag !== 'Checkpoint' && message._tag !== 'Finished') await startCommit()
+    if (isCommitDue && (message._tag === 'Checkpoint' ? message.stream === firstState : message._tag !== 'Finished'))
+      await startCommit()
+    firstState = message._tag === 'Checkpoint' ? (firstState ?? message.stream) : undefined
     switch (message._tag) {
       case 'Started': {
         const { name, schema } = message.stream

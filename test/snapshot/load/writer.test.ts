@@ -556,6 +556,24 @@ describe('the states of a page', () => {
     }
     expect(saved).toEqual(['', '', '', '', '', 'review_contents,reviews'])
   })
+
+  it('are committed, those of one page together, while pages bring no rows', async () => {
+    const snapshot = await openMemorySnapshot()
+    let now = 0
+    const writer = await createSnapshotWriter(snapshot, { now: () => now })
+    const saved = new Set<string>()
+    const page = (n: number): ReadonlyArray<Message> =>
+      ['reviews', 'review_contents'].map((stream) => checkpointMessage(stream, { page: n }))
+    const start = [startedMessage(reviewsInfo()), startedMessage(reviewContentsInfo())]
+    for (const message of [...start, ...[1, 2, 3, 4, 5, 6].flatMap(page)]) {
+      await writer.write(message)
+      await snapshot.db.waitForWork()
+      now += 1700
+      const states = await snapshot.db.query("SELECT state->>'page' AS page FROM _state ORDER BY stream")
+      saved.add(states.map((row) => row.page).join())
+    }
+    expect([...saved]).toEqual(['', '2,2', '4,4'])
+  })
 })
 
 describe('the metadata tables', () => {
