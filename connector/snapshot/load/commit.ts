@@ -1,6 +1,6 @@
 import { type Database, quoteIdentifier } from '../store/database'
 import { isOutOfMemory } from '../store/failures'
-import { type CursorRange, cursorSql, updateLoadSql, updateRowCountsSql } from '../store/metadata'
+import { type CursorRange, cursorSql, updateLoadsSql, updateRowCountsSql } from '../store/metadata'
 import {
   attributeOf,
   type Column,
@@ -227,15 +227,15 @@ const commitWithin = async (
   const states = changes.flatMap(({ load: { stream }, state }) => (state === undefined ? [] : [{ stream, state }]))
   // A share commits often: its tables are counted once it has ended.
   const counts = !isShared || changes.some(({ status }) => status !== 'running')
+  const updates = changes.map((change) => {
+    const { id, stream } = change.load
+    return { ...change, id, stream, range: batches.filter((batch) => batch.change === change).map(findCursorRange)[0] }
+  })
   // Each statement waits for its turn on the thread that reads on, so these are sent as one.
   await db.run(
     [
       ...(states.length === 0 ? [] : saveLoadStatesSql(changes[0]?.load, states, now)),
-      ...changes.map((change) => {
-        const { id, stream } = change.load
-        const range = batches.filter((batch) => batch.change === change).map(findCursorRange)[0]
-        return updateLoadSql({ ...change, id, stream }, range, now, counts)
-      }),
+      updateLoadsSql(updates, now, counts),
       ...updateRowCountsSql(
         [...changedTables],
         listed.filter(({ history }) => history).map(({ name }) => name),

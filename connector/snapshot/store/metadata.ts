@@ -105,39 +105,39 @@ export type CursorRange = {
   readonly type: ColumnType
 }
 
-/** Updates a load's row in `_loads` after a batch; `range`: of the cursors in the batch; `counts`: whether its table is counted. */
-export const updateLoadSql = (
-  load: {
-    readonly id: number
-    readonly stream: string
-    readonly status: LoadStatus
-    readonly records: number
-    readonly sourceRecords: number | undefined
-  },
-  range: CursorRange | undefined,
-  now: number,
-  counts: boolean,
-): string => {
-  const isRunning = load.status === 'running'
+/** What a commit changes of a load's row in `_loads`; `range`: of the cursors in its batch. */
+export type LoadUpdate = {
+  readonly id: number
+  readonly stream: string
+  readonly status: LoadStatus
+  readonly records: number
+  readonly sourceRecords: number | undefined
+  readonly range: CursorRange | undefined
+}
+
+/** Updates the loads' rows in `_loads`, those whose cursors have one type in one statement; `counts`: whether their tables are counted. */
+export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number, counts: boolean): string => {
   const millis = `${Math.trunc(now)}::BIGINT`
-  const widen = (saved: string, operator: '<' | '>', value: string) =>
-    `${saved} = CASE WHEN ${saved} IS NULL OR ${value}::${range?.type} ${operator} ${saved}::${range?.type} THEN ${value} ELSE ${saved} END`
-  const assignments = [
-    `records = ${load.records}`,
-    `source_records = ${load.sourceRecords ?? 'NULL'}`,
-    `status = ${quoteLiteral(load.status)}`,
-    ...(counts ? [`rows = ${countRowsSql(load.stream, true)}`] : []),
-    `ended = ${isRunning ? 'NULL' : `make_timestamptz(${millis} * 1000)`}`,
-    `seconds = ${isRunning ? 'NULL' : `${millis} / 1000 - epoch(started)`}`,
-    ...(range === undefined
-      ? []
-      : [widen('cursor_from', '<', 'range.least'), widen('cursor_to', '>', 'range.greatest')]),
-  ]
-  const received =
-    range === undefined
-      ? ''
-      : `FROM (SELECT ${range.least} AS least, ${range.greatest} AS greatest FROM ${range.table} AS t) AS range`
-  return `UPDATE _loads SET ${assignments.join(', ')} ${received} WHERE load = ${load.id}`
+  const updates = [...new Set(loads.map(({ range }) => range?.type))].map((type) => {
+    const widen = (saved: string, operator: '<' | '>', value: string) =>
+      `${saved} = CASE WHEN ${saved} IS NULL OR ${value}::${type} ${operator} ${saved}::${type} THEN ${value} ELSE ${saved} END`
+    const cursors = [widen('cursor_from', '<', 'given.least'), widen('cursor_to', '>', 'given.greatest')]
+    const assignments = [
+      ...['records', 'source_records', 'status', ...(counts ? ['rows'] : [])].map((name) => `${name} = given.${name}`),
+      `ended = CASE WHEN given.status <> 'running' THEN make_timestamptz(${millis} * 1000) END`,
+      `seconds = CASE WHEN given.status <> 'running' THEN ${millis} / 1000 - epoch(started) END`,
+      ...(type === undefined ? [] : cursors),
+    ]
+    const given = loads
+      .filter(({ range }) => range?.type === type)
+      .map(({ id, stream, status, records, sourceRecords, range }) => {
+        const rows = counts ? `, ${countRowsSql(stream, true)} AS rows` : ''
+        const ends = range ? `, ${range.least} AS least, ${range.greatest} AS greatest FROM ${range.table} AS t` : ''
+        return `SELECT ${id} AS load, ${records} AS records, ${sourceRecords ?? 'NULL'}::BIGINT AS source_records, ${quoteLiteral(status)} AS status${rows}${ends}`
+      })
+    return `UPDATE _loads SET ${assignments.join(', ')} FROM (${given.join(' UNION ALL ')}) AS given WHERE _loads.load = given.load`
+  })
+  return updates.join(';\n')
 }
 
 /** The name in `_meta` of the number of rows in a stream's history table. */
