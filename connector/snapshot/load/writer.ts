@@ -52,7 +52,7 @@ const maxCommitBytes = 64_000_000
 const maxShareCommitBytes = 32_000_000
 const maxCommitMillis = 5_000
 /** Each commit of a lake makes files of its own, and takes its turn with the other writers. */
-const maxLakeCommitMillis = 15_000
+const maxLakeCommitMillis = 30_000
 /** The log of the commits is brought into the file once it has grown to this. */
 const maxLogBytes = 16_000_000
 /** The records of a wide table take many times their size while they are typed. */

@@ -227,7 +227,7 @@ describe('a commit begins', () => {
 
   it.each([
     ['a file', undefined, 5_000],
-    ['a lake', { dataPath: '/data' }, 15_000],
+    ['a lake', { dataPath: '/data' }, 30_000],
   ] as const)('with the page after so much time: %s', async (_, lake, millis) => {
     for (const [elapsed, isDue] of [
       [millis - 1, false],
