@@ -348,6 +348,16 @@ export const defects: Readonly<Record<string, Defect>> = {
     replace:
       "for (const child of children)\n        if (child.table.name === 'review_contents')\n            await db.run(",
   },
+  'the end believed behind any page': {
+    file: 'export/scan/pass.js',
+    find: 'const isEndLikely = pass.fullPagesInARow <= (evidence.isLongestPageFull ? 0 : 1) && !(hasCutPages && pass.rewinds > 0);',
+    replace: 'const isEndLikely = true;',
+  },
+  'a single row tells the time': {
+    file: 'export/scan/cutoff.js',
+    find: 'O.getOrElse(() => startDate)(certain)',
+    replace: 'O.getOrElse(() => cursor.value)(certain)',
+  },
 }
 
 /** Loads the product without this safeguard from now on. */

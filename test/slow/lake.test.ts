@@ -908,8 +908,8 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
         // Spread over the reviews, however fast they are written.
         while (kills < killCount && !isEnding) {
           const wanted = ((kills + draw()) / (killCount + 1)) * reviewCount
-          while (countCommitted('shared') < wanted && !isEnding) await sleep(200)
-          await sleep(1000 * draw())
+          while (countCommitted('shared') < wanted && !isEnding) await sleep(1000)
+          await sleep(2000 * draw())
           const all = [...running.values()]
           const victim = all[Math.floor(draw() * all.length)]
           if (victim === undefined) continue
