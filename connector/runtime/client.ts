@@ -49,17 +49,19 @@ export const otherServerFailure = (operation: string, why: string): Failure =>
     `${operation}: what answers at base_url is not the service (${why}). Check base_url; a proxy or a login page may stand between.`,
   )
 
+/** Whether a service that is reached and accepts the token may have refused just what was asked for. */
+export const mayRefuseRequest = (error: ApiError): boolean =>
+  error._tag === 'Http'
+    ? ![401, 403].includes(error.status) && outageKind(error) === undefined
+    : error._tag === 'Decode' || isRefusalInBody(error)
+
 /**
  * What is wrong where a request of nothing at all is answered so: the token or the permission is refused, or nobody answers, be it for an outage
  * or a rate limit, or for a page in place of the service. Undefined where the service may refuse just that nothing was sent.
  */
 export const findAccessFailure = (operation: string, error: ApiError): Failure | undefined => {
   if (error._tag === 'Decode' && error.isPage) return otherServerFailure(operation, 'it is a page in HTML')
-  const isAnswer =
-    error._tag === 'Http'
-      ? ![401, 403].includes(error.status) && outageKind(error) === undefined
-      : error._tag === 'Decode' || isRefusalInBody(error)
-  return isAnswer ? undefined : toConnectionFailure(error, toFailure(operation, error))
+  return mayRefuseRequest(error) ? undefined : toConnectionFailure(error, toFailure(operation, error))
 }
 
 type ConnectionLimits = Pick<ConnectionConfig, 'rate_limit'>

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { isRefusalInBody, outageKind, toInstant } from '../api'
+import { toInstant } from '../api'
 import { defined } from '../cdk'
 import type { CutRecord, ExportPage, FetchPage } from '../export'
 import {
@@ -15,6 +15,7 @@ import {
   type WindowEvidence,
   windowOperations,
 } from '../streams'
+import { mayRefuseRequest } from './client'
 
 /** What a probe has found; undefined: it was not begun or has not ended. */
 export type Probed<A> = E.Either<ProbeError, A> | undefined
@@ -170,9 +171,8 @@ export const findOrder = (rows: ReadonlyArray<RowKey>): RowOrder => {
 
 /** Whether the service may have refused the offset, and not the request as such. */
 const isOffsetRefusal = (error: ProbeError): boolean => {
-  if (error._tag === 'Http')
-    return error.status >= 400 && ![401, 403].includes(error.status) && outageKind(error) === undefined
-  return error._tag === 'Decode' || (error._tag === 'Application' && isRefusalInBody(error))
+  if (error._tag === 'Stopped' || error._tag === 'Failed' || (error._tag === 'Http' && error.status < 400)) return false
+  return mayRefuseRequest(error)
 }
 
 /** No probe goes further than this offset. */

@@ -140,6 +140,9 @@ const checkCombinations = ({
     : E.right(undefined)
 }
 
+/** Loaded only when a file is opened or checked: it brings DuckDB, which doubles the time that a command takes to start. */
+export const loadSnapshotRoom = () => import('../snapshot/index.js')
+
 /**
  * Fails where the file that a config names cannot be read and written, or made, or where its time zone does not exist. Neither opens the file nor
  * makes it.
@@ -148,8 +151,7 @@ export const checkOutput =
   ({ snapshot_path, reporting_time_zone }: SourceConfig): TaskEither<Failure, void> =>
   async () => {
     if (snapshot_path === undefined && reporting_time_zone === undefined) return E.right(undefined)
-    // Loaded only here: it brings DuckDB, which doubles the time that a command takes to start.
-    const { checkTimeZone, findPathProblem, isLakePath } = await import('../snapshot/index.js')
+    const { checkTimeZone, findPathProblem, isLakePath } = await loadSnapshotRoom()
     const problem =
       snapshot_path === undefined || isLakePath(snapshot_path)
         ? undefined

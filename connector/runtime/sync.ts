@@ -23,10 +23,7 @@ import {
 } from '../cdk'
 import type { LoadSummary, OtherService, ReceivedRangeReader, SnapshotOptions } from '../snapshot'
 import { mergeStates, readScanStart, readStateCursor, type SourceEnv } from '../streams'
-import type { ConfiguredSource } from './source'
-
-/** Loaded only when a file is opened: it brings DuckDB, which doubles the time that a command takes to start. */
-const loadSnapshotRoom = () => import('../snapshot/index.js')
+import { type ConfiguredSource, loadSnapshotRoom } from './source'
 
 export type SyncOptions = SnapshotOptions & {
   /** The DuckDB file; created if it is missing. */

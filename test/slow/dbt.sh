@@ -16,7 +16,7 @@ for pid in "${pids[@]}"; do wait "$pid" || skip 'the dbt package, since dbt, tar
 
 # Emulators of warehouses, for the statements of audits; each is skipped alone.
 environment fakesnow || echo 'skipped: audits of Snowflake on fakesnow, which cannot be installed from PyPI'
-if ! command -v javac >/dev/null || ! command -v mvn >/dev/null; then
+if ! hasMaven; then
   echo 'skipped: audits of BigQuery on GoogleSQL, since a JDK or Maven is not here (apt-get install default-jdk-headless maven)'
 else
   jars googlesql || echo 'skipped: audits of BigQuery on GoogleSQL, which cannot be installed from Maven Central'

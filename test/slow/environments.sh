@@ -28,7 +28,11 @@ environment() {
   "$python" -m venv "$home" && "${install[@]}" --quiet "${@:2}" -r "$wanted" && cp "$wanted" "$home/requirements.txt"
 }
 
-# jars NAME: the pinned packages of Maven, in .venv/NAME, copied anew when they change. Needs a JDK and Maven.
+hasMaven() {
+  command -v javac >/dev/null && command -v mvn >/dev/null
+}
+
+# jars NAME: the pinned packages of Maven, in .venv/NAME, copied anew when they change. Needs what `hasMaven` looks for.
 jars() {
   local home=.venv/$1 wanted=test/slow/requirements/$1.xml
   cmp -s "$wanted" "$home/$1.xml" && return

@@ -10,7 +10,7 @@ PG_BIN=$(dirname "$(readlink -f "$(command -v pg_ctl || ls -d /usr/lib/postgresq
 export PG_BIN NO_COLOR=1
 [ -x "$PG_BIN/initdb" ] || skip 'the lake, since PostgreSQL is not here (apt-get install postgresql)'
 environment lake || skip "the lake, since DuckDB's extensions cannot be installed from PyPI"
-command -v javac mvn >/dev/null || skip 'the lake, since a JDK or Maven is not here (apt-get install default-jdk-headless maven)'
+hasMaven || skip 'the lake, since a JDK or Maven is not here (apt-get install default-jdk-headless maven)'
 jars s3proxy || skip 'the lake, since S3Proxy cannot be installed from Maven Central'
 
 export VIRTUAL_ENV=$PWD/.venv/lake LAKE_REVIEWS=${1:-} LAKE_KILLS=${2:-}

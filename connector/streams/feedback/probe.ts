@@ -15,7 +15,7 @@ const day = 86_400_000
 export const probedDays = 365
 
 /** Why something was not found out: the service's error, no time or requests left, or a failure that is told elsewhere. */
-export type ProbeError = ApiError | { readonly _tag: 'Stopped' | 'Failed' }
+export type ProbeError = ApiError | { readonly _tag: 'Stopped' } | { readonly _tag: 'Failed' }
 
 /** Sends a request, unless no more may be sent. */
 export type ProbeGate = <A>(request: TaskEither<ApiError, A>) => TaskEither<ProbeError, A>
