@@ -8,6 +8,7 @@ import type { RowHistory } from './history'
 import type { Accepted } from './pass'
 import {
   areRowsCounted,
+  countStableRounds,
   type ExactRounds,
   isUpToCutoff,
   lacksRows,
@@ -120,6 +121,11 @@ const finishWindow = (context: ScanContext, history: RowHistory, state: ScanStat
   return E.right([next, []])
 }
 
+const doublesWarning = ({ operation }: ScanContext, count: number): RunNote =>
+  warningNote(
+    `${operation}: ${count} rows of the list are rows that it shows in another place too. Each row was read once; tell the service's operator.`,
+  )
+
 const maxExactRounds = 10
 const minEmptyRounds = 3
 /** For a list that keeps its length and hardly brings a new row: another round is cheaper than a new scan. */
@@ -128,7 +134,8 @@ const maxQuietRounds = 30
 /**
  * Ends an `exact` window after three rounds in a row that brought nothing new, if as many rows were read as the list has. In a random
  * order a page leaves out each row with the same probability: a round of a long list misses one in 50, four rounds one in ten
- * million. A round that brought far fewer rows than the one before says nothing. `next`: the state behind the window.
+ * million. A round that brought far fewer rows than the one before says nothing. A list that stays as it is may be longer than its
+ * rows: it shows some of them twice. `next`: the state behind the window.
  */
 const repeatExactRound = (
   context: ScanContext,
@@ -136,16 +143,22 @@ const repeatExactRound = (
   rounds: ExactRounds,
   next: ScanState,
 ): AdvanceResult => {
-  const { round, rowCount, listLength, firstLength = listLength, versions, readIn } = rounds
+  const { round, rowCount, listLength, firstLength = listLength, versions, readIn, places } = rounds
   const isWhole = rowCount >= rounds.rowsBefore * 0.8
   const emptyRounds = rounds.newRows > 0 ? 0 : rounds.emptyRounds + (isWhole ? 1 : 0)
-  const isLacking = lacksRows(rounds)
+  const stableRounds = countStableRounds(rounds)
+  // Pages that overlap by three quarters, and three rounds of them, show the same row in each place: no row is hidden, some stand twice.
+  const hasDoubles = lacksRows(rounds) && stableRounds >= minEmptyRounds
+  const isLacking = lacksRows(rounds) && !hasDoubles
   // If all rows of the list were read and none is one of a sweep's, there is none.
   const isNothingFound = state.windows[0]?.kind === 'exactSweep' && versions.size === 0 && areRowsCounted(rounds)
   if (emptyRounds >= (isNothingFound ? 1 : minEmptyRounds) && !isLacking)
     return E.right([
       next,
-      [infoNote(`${context.operation}: ${readIn.size} ids were held in memory to read a part that keeps no order.`)],
+      [
+        infoNote(`${context.operation}: ${readIn.size} ids were held in memory to read a part that keeps no order.`),
+        ...(hasDoubles ? [doublesWarning(context, listLength - readIn.size)] : []),
+      ],
     ])
   // A list that grows by half is longer with each round, so it would not come to an end.
   const isGrowing = listLength > firstLength * 1.5 + 4 * state.longestPage
@@ -171,6 +184,9 @@ const repeatExactRound = (
             rowsBefore: rowCount,
             listLength: 0,
             firstLength,
+            places: places.slice(0, listLength),
+            isStable: true,
+            stableRounds,
           },
         },
         [],

@@ -109,6 +109,12 @@ export type ExactRounds = {
   readonly versions: Map<string, number>
   /** The last round that brought a row, by id and modifiedTime, whether it was sent or not. Changed in place. */
   readonly readIn: Map<string, number>
+  /** By place in the list the row that a page showed there last, as in `readIn`. Changed in place. */
+  readonly places: string[]
+  /** Whether each page of this round showed the rows that these places had, the first round those of its own pages. */
+  readonly isStable: boolean
+  /** Rounds in a row that were stable to their end. */
+  readonly stableRounds: number
 }
 
 export const firstExactRound = (): ExactRounds => ({
@@ -122,6 +128,9 @@ export const firstExactRound = (): ExactRounds => ({
   firstLength: undefined,
   versions: new Map(),
   readIn: new Map(),
+  places: [],
+  isStable: true,
+  stableRounds: 0,
 })
 
 /** Beyond so many rows their number is not compared with the length of the list, to bound memory. */
@@ -138,18 +147,21 @@ export const addToRound = (
   rows: ReadonlyArray<RowVersion>,
   sentRows: ReadonlyArray<RowVersion>,
 ): ExactRounds => {
-  const { round, versions, readIn } = rounds
+  const { round, versions, readIn, places } = rounds
   for (const { id, modifiedTime } of sentRows) versions.set(id, modifiedTime)
-  let { rowCount, lateRows } = rounds
-  for (const { id, modifiedTime } of rows) {
+  let { rowCount, lateRows, isStable } = rounds
+  for (const [i, { id, modifiedTime }] of rows.entries()) {
     const key = `${id} ${modifiedTime}`
+    const place = offset + i
+    if (place > places.length || (places[place] ?? (round === 1 ? key : undefined)) !== key) isStable = false
+    if (place <= places.length && place < maxCountedRows) places[place] = key
     if (readIn.get(key) === round) continue
     if (readIn.size < maxCountedRows) readIn.set(key, round)
     rowCount += 1
     if (modifiedTime > (cutoff ?? 0)) lateRows += 1
   }
   const listLength = rows.length === 0 ? rounds.listLength : Math.max(rounds.listLength, offset + rows.length)
-  return { ...rounds, newRows: rounds.newRows + sentRows.length, rowCount, lateRows, listLength }
+  return { ...rounds, newRows: rounds.newRows + sentRows.length, rowCount, lateRows, listLength, isStable }
 }
 
 /**
@@ -158,6 +170,10 @@ export const addToRound = (
  */
 export const lacksRows = (rounds: ExactRounds): boolean =>
   areRowsCounted(rounds) && rounds.listLength - rounds.readIn.size > rounds.lateRows / 4
+
+/** How many rounds in a row were stable, once this one has ended. */
+export const countStableRounds = ({ isStable, listLength, places, stableRounds }: ExactRounds): number =>
+  isStable && listLength === places.length ? stableRounds + 1 : 0
 
 /** How far a scan has come; times in milliseconds. */
 export type ScanState = {

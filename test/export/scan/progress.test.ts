@@ -342,6 +342,8 @@ describe('a round over a window without order', () => {
         ...given,
       },
     })
+  /** One of its ten rows stands twice. */
+  const doubled = { listLength: 11, firstLength: 11, places: [...read(10).keys(), '0'] }
   const outcome = (result: ReturnType<typeof round>['result']): string =>
     E.isLeft(result) ? 'fails' : result.right[0].windows.length === 0 ? 'ends' : 'again'
 
@@ -353,7 +355,7 @@ describe('a round over a window without order', () => {
     )
     const exactRounds = {
       ...{ round: 5, emptyRounds: 0, newRows: 0, rowCount: 0, lateRows: 0, rowsBefore: 10, listLength: 0 },
-      ...{ firstLength: 10, versions: read(10), readIn: read(10) },
+      ...{ firstLength: 10, versions: read(10), readIn: read(10), places: [], isStable: true, stableRounds: 0 },
     }
     expect(round({ newRows: 1, lateRows: 3 })).toEqual(
       goesOn({ windows, pass: fresh, isUncertified: false, exactRounds }),
@@ -377,6 +379,10 @@ describe('a round over a window without order', () => {
     [{ emptyRounds: 2, newRows: 1 }, 'again', 0],
     [{ emptyRounds: 9, listLength: 11, firstLength: 11 }, 'again', 10],
     [{ emptyRounds: 1, versions: new Map() }, 'again', 2],
+    [{ emptyRounds: 9, ...doubled, stableRounds: 2 }, 'ends'],
+    [{ emptyRounds: 9, ...doubled, stableRounds: 1 }, 'again', 10],
+    [{ emptyRounds: 9, ...doubled, stableRounds: 2, isStable: false }, 'again', 10],
+    [{ emptyRounds: 1, ...doubled, stableRounds: 2 }, 'again', 2],
     [{ newRows: 1, listLength: 35 }, 'again', 0],
     [{ newRows: 1, listLength: 36 }, 'fails'],
     [{ newRows: 9, round: 9 }, 'again', 0],

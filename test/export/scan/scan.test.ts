@@ -314,6 +314,39 @@ describe('a scan', () => {
     }
   })
 
+  const twice = [3, 40, 320, 321]
+  test.each([
+    ['reviews', true],
+    ['deletions', false],
+  ])('reads a list in which some rows stand twice, far apart: %s', async (_, hasMentionTime) => {
+    for (const clamp of [100, 1000]) {
+      const service = simulateExport({ ...stableTraits, rows: 400, clamp: 1000 }, 1)
+      const doubled: FetchPage = ({ offset, limit, ...request }) =>
+        TE.map((page: ExportPage): ExportPage => {
+          const rows = [...page.rows, ...page.rows.filter(({ id }) => twice.includes(Number(id)))]
+          return { ...page, rows: rows.slice(offset, offset + Math.min(limit, clamp)) }
+        })(service.reviews({ ...request, offset: 0, limit: 1000 }))
+      const { ids, failure, items } = await collect(doubled, { hasMentionTime, now: service.now })
+      expect(failure).toBeUndefined()
+      expect(new Set(ids).size).toBe(400)
+      expect(items.flatMap(({ notes }) => notes).map(({ message }) => message)).toContainEqual(
+        expect.stringContaining('4 rows of the list are rows that it shows in another place too'),
+      )
+    }
+  })
+
+  test('does not take a row for one that stands twice where another page shows another row in its place', async () => {
+    const service = simulateExport({ ...stableTraits, rows: 400 }, 1)
+    const hiding: FetchPage = ({ offset, limit, ...request }) =>
+      TE.map((page: ExportPage): ExportPage => {
+        // The row at place 300 changes with the pages, and row 350 is never shown.
+        const rows = page.rows.map((row, i) => page.rows[i === 300 ? (offset / 25) % 7 : i === 350 ? 0 : i] ?? row)
+        return { ...page, rows: rows.slice(offset, offset + Math.min(limit, 100)) }
+      })(service.reviews({ ...request, offset: 0, limit: 1000 }))
+    const { failure } = await collect(hiding, { hasMentionTime: false, now: service.now })
+    expect(failure).toMatch(/cursor of the stream did not move/)
+  })
+
   test('reads a part that cannot be split until nothing new comes', async () => {
     for (let seed = 0; seed < 3; seed++) {
       const service = simulateExport({ ...stableTraits, rows: 300, order: 'random', clamp: 30 }, seed)

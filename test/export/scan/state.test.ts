@@ -4,6 +4,7 @@ import {
   addToRound,
   areRowsCounted,
   certainTime,
+  countStableRounds,
   type ExactRounds,
   firstExactRound,
   isUpToCutoff,
@@ -103,6 +104,7 @@ describe('a round over a window without order', () => {
     expect(first).toEqual({
       ...empty,
       ...{ round: 1, newRows: 0, rowCount: 0, listLength: 0, versions: new Map(), readIn: new Map() },
+      ...{ places: [], isStable: true, stableRounds: 0 },
     })
     const second = afterPage(afterPage(first, 0, ['a', 'b'], ['a']), 1, ['b', 'c'], ['b', 'c'])
     expect(second).toEqual({
@@ -110,6 +112,7 @@ describe('a round over a window without order', () => {
       ...{ round: 1, newRows: 3, rowCount: 3, listLength: 3 },
       versions: new Map(['a', 'b', 'c'].map((id) => [id, at - 9000])),
       readIn: new Map(['a', 'b', 'c'].map((id) => [`${id} ${at - 9000}`, 1])),
+      ...{ places: ['a', 'b', 'c'].map((id) => `${id} ${at - 9000}`), isStable: true, stableRounds: 0 },
     })
     expect(afterPage(second, 9, [], []).listLength).toBe(3)
     expect(afterPage(second, 0, ['a'], []).listLength).toBe(3)
@@ -122,6 +125,61 @@ describe('a round over a window without order', () => {
     const rows = [row('a', at - 5000), row('b', at - 4999), row('b', at), row('b', at)]
     expect(addToRound(firstExactRound(), state, 0, rows, [])).toMatchObject({ rowCount: 3, lateRows: 2 })
     expect(addToRound(firstExactRound(), { ...state, cutoff: undefined }, 0, rows, [])).toMatchObject({ lateRows: 3 })
+  })
+
+  type Page = readonly [offset: number, ids: string]
+  test.each<[string, ReadonlyArray<Page>, ReadonlyArray<Page>, number]>([
+    [
+      'its pages and the round before show the same rows',
+      [
+        [0, 'abca'],
+        [2, 'cade'],
+      ],
+      [
+        [0, 'abca'],
+        [2, 'cade'],
+      ],
+      2,
+    ],
+    ['a page shows another row than the round before', [[0, 'abca']], [[0, 'abcd']], 0],
+    [
+      'pages of a round contradict each other',
+      [[0, 'abc']],
+      [
+        [0, 'abd'],
+        [0, 'abc'],
+      ],
+      0,
+    ],
+    ['the list has grown', [[0, 'abc']], [[0, 'abcd']], 0],
+    ['the list has become shorter', [[0, 'abc']], [[0, 'ab']], 0],
+    [
+      'a page is missing',
+      [
+        [0, 'ab'],
+        [3, 'de'],
+      ],
+      [
+        [0, 'ab'],
+        [3, 'de'],
+      ],
+      0,
+    ],
+    [
+      'only the second round is as the first one ended',
+      [
+        [0, 'abc'],
+        [0, 'abd'],
+      ],
+      [[0, 'abd']],
+      1,
+    ],
+  ])('is stable or not if %s', (_, first, second, stable) => {
+    const readRound = (rounds: ExactRounds, pages: ReadonlyArray<Page>): ExactRounds =>
+      pages.reduce((read, [offset, ids]) => afterPage(read, offset, [...ids], []), rounds)
+    const before = readRound(firstExactRound(), first)
+    const next = { ...before, round: 2, listLength: 0, isStable: true, stableRounds: countStableRounds(before) }
+    expect(countStableRounds(readRound({ ...next, places: [...before.places] }, second))).toBe(stable)
   })
 
   test.each([
