@@ -64,11 +64,12 @@ const holdsBytes = (lake: string, text: string): boolean => {
 it('keeps the bounds of rows that its catalogue holds where there is nobody to forget, and mends those that are too narrow', async () => {
   const lake = newLake()
   await writeReviews(lake, reviewJson(1, 1, 'a text'))
-  const find = async () => [
-    await ask(lake, `SELECT value FROM _meta WHERE name = 'format'`),
-    await ask(lake, `SELECT count(*) FROM _loads WHERE status = 'complete'`),
-    await ask(lake, `SELECT count(*) FROM reviews WHERE text >= 'a'`),
-  ]
+  const find = () =>
+    useLake(lake, 'read', async ({ db }) => [
+      await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`),
+      await db.scalar(`SELECT count(*) FROM _loads WHERE status = 'complete'`),
+      await db.scalar(`SELECT count(*) FROM reviews WHERE text >= 'a'`),
+    ])
   expect(await forget(lake, '4711')).toMatchObject({ removed: [], lake: { expired: false } })
   expect(await find()).toEqual(['2', 1, 1])
   await change(
