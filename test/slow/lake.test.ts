@@ -72,7 +72,7 @@ beforeAll(async () => {
       await fetch(`${url}/lake`, { method: 'PUT' })
       break
     } catch (error) {
-      if (tries > 100) throw error
+      if (tries > 400) throw error
       await sleep(200)
     }
 }, 2 * minutes)
@@ -698,8 +698,16 @@ describe('a lake in PostgreSQL and S3', () => {
       )
       const [, id = '', words = ''] = /^(\d+),"?(.*?)"?$/.exec(found.stdout.split('\n')[1] ?? '') ?? []
       const running = startProgram('feedback', ['forget', ...placeOf(lake), '--review', id], { env })
-      // As long as the transaction is open, which psql begins at once; it reads no table of the lake.
-      postgres.ask(`\\c watched\nBEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep(20); COMMIT;`)
+      // A transaction that psql begins at once, which reads no table of the lake and stays open until the erasure has asked for older ones.
+      postgres.ask(`\\c watched
+        BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;
+        DO $$ BEGIN
+          WHILE NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%age(backend_xmin)%') LOOP
+            IF clock_timestamp() > now() + interval '5 minutes' THEN RAISE 'Nobody has asked.'; END IF;
+            PERFORM pg_sleep(0.001), pg_stat_clear_snapshot();
+          END LOOP;
+        END $$;
+        SELECT pg_sleep(2); COMMIT;`)
       expect(await running.ended).toMatchObject({ status: 0 })
       expect(words.length).toBeGreaterThan(20)
       expect(await findWords('watched', words)).toEqual({ files: 0, catalogue: 0 })
