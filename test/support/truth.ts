@@ -1,12 +1,17 @@
+import { setImmediate as letOthersRun } from 'node:timers/promises'
+import { VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
-import { readReviewRows, reviewText } from '../../connector/sandbox/data/review-text'
-import { type Database, openDatabase, quoteIdentifier } from '../../connector/snapshot/store/database'
+import { type ReviewRow, readReviewRows, reviewText } from '../../connector/sandbox/data/review-text'
+import {
+  appendBatchRows,
+  type Database,
+  openDatabase,
+  quoteIdentifier,
+  quoteLiteral,
+} from '../../connector/snapshot/store/database'
 import { streams } from '../../connector/streams/streams'
 import type { Fields } from './destination'
 import { expectedOfReviews } from './expected-rows'
-
-/** Reviews that are compared at a time. */
-const chunkSize = 20_000
 
 /** What a table lacks, has beyond, and has otherwise, with an example of each. */
 export type TableDifference = {
@@ -78,22 +83,114 @@ const toHeldValue = (value: unknown, type: string): unknown => {
 const toHeldRow = (row: Fields, columns: ReadonlyArray<ColumnInfo>): Fields =>
   Object.fromEntries(columns.map(({ name, type }) => [name, toHeldValue(row[name], type)]))
 
-/** Compares every table of a snapshot with the rows that the sandbox's data gives, computed without the connector. */
+/** SQL for a struct of the texts of an object's members, NULL for an absent one. */
+const membersSql = (json: string, names: ReadonlyArray<string>): string =>
+  `from_json(${json}, ${quoteLiteral(JSON.stringify(Object.fromEntries(names.map((name) => [name, 'VARCHAR']))))})`
+
+/** SQL for each object in a list, as `element` beside its `position` and the columns `own` of the row that has the list. */
+const elementsSql = (own: string, list: string, from: string, names: ReadonlyArray<string>): string =>
+  `SELECT ${own}, ${membersSql('object', names)} AS element, position::VARCHAR AS position
+   FROM (SELECT ${own}, unnest(objects) AS object, generate_subscripts(objects, 1) - 1 AS position FROM (SELECT ${own}, from_json(${list}, '["JSON"]') AS objects FROM ${from}))`
+
+/** What the truth tells of each review beyond the columns of its table. */
+const reviewMembers = ['location', 'provider', 'source', 'contents', 'taskDetails', 'engagements', 'engagement']
+const dimensionMembers = ['location', 'provider', 'source'] as const
+const own = 'review_id, review_time'
+
+/** The tables of what is within reviews: the SQL of their objects, which have these members. */
+const childTables: Readonly<Record<string, (names: ReadonlyArray<string>) => string>> = {
+  review_contents: (names) => elementsSql(own, 'review.contents', 'truth_review', names),
+  review_sentiments: (names) => elementsSql(`${own}, content_id`, 'sentiments', 'truth_content', names),
+  review_liabilities: (names) => elementsSql(`${own}, content_id`, 'liabilities', 'truth_content', names),
+  review_tasks: (names) =>
+    `SELECT ${own}, ${membersSql('review."taskDetails"', names)} AS element FROM truth_review WHERE review."taskDetails" IS NOT NULL`,
+  review_engagements: (names) => elementsSql(own, 'engagements', 'truth_review', names),
+}
+
+/** The columns that are not the object's own members. */
+const outerColumns: Readonly<Record<string, string>> = {
+  reviewId: 'review_id',
+  reviewModifiedTime: 'review_time',
+  contentId: 'content_id',
+  position: 'position',
+}
+
+/** The SQL of a table's rows as the truth has them, in texts. */
+const truthRowsSql = (table: string, columns: ReadonlyArray<ColumnInfo>): string => {
+  const names = columns.map(({ name }) => name)
+  const select = (value: (name: string) => string) =>
+    `SELECT ${names.map((name) => `${value(name)} AS ${quoteIdentifier(name)}`).join(', ')}`
+  const objects = childTables[table]
+  return objects === undefined
+    ? `${select((name) => (name === 'engagements' ? name : `review.${quoteIdentifier(name)}`))} FROM truth_review`
+    : `${select((name) => outerColumns[name] ?? `element.${quoteIdentifier(name)}`)} FROM (${objects(names)})`
+}
+
+/** SQL that is true where a text of the truth and a cell are the same. Digits are compared as texts, so that none are rounded away. */
+const isSameSql = ({ name, type }: ColumnInfo): string => {
+  const [truth, cell] = [`truth.${quoteIdentifier(name)}`, `held.${quoteIdentifier(name)}`]
+  const [one, other] = type === 'BIGINT' || type === 'JSON' ? [truth, `${cell}::VARCHAR`] : [`${truth}::${type}`, cell]
+  return `${one} IS NOT DISTINCT FROM ${other}`
+}
+
+/** Whether DuckDB finds the rows of a table that are `where` to be the truth's, each once, down to the order of the members in JSON. */
+const isQuicklySame = async (
+  held: Database,
+  table: string,
+  columns: ReadonlyArray<ColumnInfo>,
+  where: string,
+  key: ReadonlyArray<string>,
+): Promise<number | undefined> => {
+  await held.run(`CREATE OR REPLACE TEMP TABLE truth_row AS ${truthRowsSql(table, columns)}`)
+  const keySql = `(${key.map(quoteIdentifier).join(', ')})`
+  const rows = `(SELECT * FROM ${quoteIdentifier(table)} WHERE ${where})`
+  const [counts] = await held.query(
+    `SELECT (SELECT count(*) FROM ${rows})::INTEGER AS held, (SELECT count(DISTINCT ${keySql}) FROM truth_row)::INTEGER AS wanted,
+       (SELECT count(*) FROM truth_row)::INTEGER AS listed,
+       (SELECT count(*) FROM truth_row AS truth SEMI JOIN ${rows} AS held ON ${columns.map(isSameSql).join(' AND ')})::INTEGER AS same`,
+  )
+  const { held: count, wanted, listed, same } = counts ?? {}
+  return count === wanted && count === listed && count === same ? Number(count) : undefined
+}
+
+/** The texts of reviews, in steps between which DuckDB's work on the reviews before goes on. */
+const printReviews = async (rows: ReadonlyArray<ReviewRow>): Promise<ReadonlyArray<string>> => {
+  const texts: string[] = []
+  for (const row of rows) {
+    texts.push(reviewText(row, ['brand', 'visitRecordId']))
+    if (texts.length % 1000 === 0) await letOthersRun()
+  }
+  return texts
+}
+
+/**
+ * Compares every table of a snapshot with the rows that the sandbox's data gives, computed without the connector, so many reviews at a time.
+ * DuckDB tells first where they are the same; where it cannot, `compare` tells what differs.
+ */
 export const compareWithTruth = async (
   sandboxData: string,
   snapshot: string,
+  chunkSize = 50_000,
 ): Promise<Readonly<Record<string, TableDifference>>> => {
   const [service, held] = [await open(sandboxData), await open(snapshot)]
   const keys = new Map(streams.map(({ name, primaryKey }) => [name, primaryKey]))
-  const differences: Record<string, TableDifference> = {}
-  const compare = async (table: string, expected: ReadonlyArray<Fields>, where: string) => {
-    // A location, provider, source or category is of whichever review told it last.
-    const columns = (await columnsOf(held, table)).filter(
-      ({ name }) => name !== 'reviewModifiedTime' || table.startsWith('review_'),
+  const columnsByTable = new Map<string, ReadonlyArray<ColumnInfo>>()
+  // A location, provider, source or category is of whichever review told it last.
+  for (const { name: table } of streams)
+    columnsByTable.set(
+      table,
+      (await columnsOf(held, table)).filter(({ name }) => name !== 'reviewModifiedTime' || table.startsWith('review_')),
     )
+  const differences: Record<string, Difference> = {}
+  const differenceOf = (table: string): Difference => {
+    differences[table] ??= { rows: 0, missing: 0, additional: 0, different: 0 }
+    return differences[table]
+  }
+  const compare = async (table: string, expected: ReadonlyArray<Fields>, where: string) => {
+    const columns = columnsByTable.get(table) ?? []
     const key = keys.get(table) ?? []
     const keyOf = (row: Fields) => key.map((name) => String(row[name])).join(' ')
-    const difference: Difference = { ...(differences[table] ?? { rows: 0, missing: 0, additional: 0, different: 0 }) }
+    const difference = differenceOf(table)
     const wanted = new Map(expected.map((row) => [keyOf(row), row]))
     const found = await held.query(`SELECT ${rowSql(columns)} AS row FROM ${quoteIdentifier(table)} WHERE ${where}`)
     difference.rows += found.length
@@ -108,36 +205,73 @@ export const compareWithTruth = async (
       difference.example ??= `${text} instead of ${JSON.stringify(one && toHeldRow(one, columns))}`
     }
     for (const one of wanted.values()) difference.example ??= `${JSON.stringify(toHeldRow(one, columns))} is missing`
-    differences[table] = { ...difference, missing: difference.missing + wanted.size }
+    difference.missing += wanted.size
   }
-  const dimensions = new Map<string, Map<string, Fields>>()
+  const told = new Set<string>()
+  const compareChunk = async (texts: ReadonlyArray<string>, after: string, until: string) => {
+    await held.run('CREATE OR REPLACE TEMP TABLE truth_text (json VARCHAR)')
+    for (let from = 0; from < texts.length; from += appendBatchRows)
+      await held.appendColumns('truth_text', [VARCHAR], [texts.slice(from, from + appendBatchRows)])
+    const members = new Set([...(columnsByTable.get('reviews') ?? []).map(({ name }) => name), ...reviewMembers])
+    await held.run(
+      `CREATE OR REPLACE TEMP TABLE truth_review AS
+         SELECT review, review.id AS review_id, review."modifiedTime" AS review_time, coalesce(review.engagement, review.engagements) AS engagements
+         FROM (SELECT ${membersSql('json', [...members])} AS review FROM truth_text);
+       CREATE OR REPLACE TEMP TABLE truth_content AS
+         SELECT ${own}, element.id AS content_id, element.sentiments AS sentiments, element.liabilities AS liabilities
+         FROM (${childTables.review_contents?.(['id', 'sentiments', 'liabilities'])})`,
+    )
+    let truth: Readonly<Record<string, ReadonlyArray<Fields>>> | undefined
+    for (const table of ['reviews', ...Object.keys(childTables)]) {
+      const id = table === 'reviews' ? 'id' : '"reviewId"'
+      const where = `${id} > ${after} AND ${id} <= ${until}`
+      const count = await isQuicklySame(held, table, columnsByTable.get(table) ?? [], where, keys.get(table) ?? [])
+      if (count === undefined) {
+        truth ??= expectedOfReviews(
+          { reviews: texts.map((json) => ({ id: '', modifiedTime: '', json })) },
+          parseQuickly,
+        )
+        await compare(table, truth[table] ?? [], where)
+      } else differenceOf(table).rows += count
+    }
+    // Reviews of one member each, from which the truth tells the same tables as from all reviews.
+    for (const member of dimensionMembers)
+      for (const { json } of await held.query(
+        `SELECT DISTINCT review.${member} AS json FROM truth_review WHERE review.${member} IS NOT NULL`,
+      ))
+        told.add(`{"${member}":${json}}`)
+    for (const { category, subCategory } of await held.query(
+      `SELECT DISTINCT element.category AS category, element."subCategory" AS "subCategory" FROM (${childTables.review_sentiments?.(['category', 'subCategory'])})`,
+    ))
+      told.add(JSON.stringify({ contents: [{ sentiments: [{ category, subCategory }] }] }))
+  }
   const bounds = await service.query(
     `SELECT min(id)::VARCHAR AS least, max(id)::VARCHAR AS greatest FROM (SELECT id, row_number() OVER (ORDER BY id) // ${chunkSize} AS chunk FROM review) GROUP BY chunk ORDER BY min(id)`,
   )
+  let comparing: Promise<void> = Promise.resolve()
   for (const [i, { greatest }] of bounds.entries()) {
     // Without gaps between the chunks, so that a row with an unknown id is found too.
     const after = i === 0 ? '-1' : String(bounds[i - 1]?.greatest)
     const until = i === bounds.length - 1 ? '9223372036854775807' : String(greatest)
-    const rows = await readReviewRows(service, `WHERE r.id > ${after} AND r.id <= ${until}`)
-    const reviews = rows.map((row) => ({
-      id: row.id,
-      modifiedTime: '',
-      json: reviewText(row, ['brand', 'visitRecordId']),
-    }))
-    const truth = expectedOfReviews({ reviews }, parseQuickly)
-    for (const [table, expected] of Object.entries(truth)) {
-      const key = keys.get(table) ?? []
-      if (table === 'reviews' || table.startsWith('review_')) {
-        const id = table === 'reviews' ? 'id' : '"reviewId"'
-        await compare(table, expected, `${id} > ${after} AND ${id} <= ${until}`)
-      } else {
-        const all = dimensions.get(table) ?? new Map<string, Fields>()
-        for (const row of expected) all.set(key.map((name) => String(row[name])).join(' '), row)
-        dimensions.set(table, all)
-      }
-    }
+    const texts = await printReviews(await readReviewRows(service, `WHERE r.id > ${after} AND r.id <= ${until}`))
+    await comparing
+    comparing = compareChunk(texts, after, until)
+    comparing.catch(() => undefined)
   }
-  for (const [table, rows] of dimensions) await compare(table, [...rows.values()], 'true')
+  await comparing
+  for (const table of ['reviews', ...Object.keys(childTables)]) {
+    const difference = differenceOf(table)
+    const unkeyed = Number(await held.scalar(`SELECT count(*) FROM ${quoteIdentifier(table)}`)) - difference.rows
+    difference.rows += unkeyed
+    difference.additional += unkeyed
+    if (unkeyed > 0) difference.example ??= `${unkeyed} rows without the id of a review`
+  }
+  const truth = expectedOfReviews(
+    { reviews: [...told].map((json) => ({ id: '', modifiedTime: '', json })) },
+    parseQuickly,
+  )
+  for (const table of ['locations', 'providers', 'sources', 'categories'])
+    await compare(table, truth[table] ?? [], 'true')
   const deleted = await service.query(
     `SELECT id::VARCHAR AS id, epoch_ms(max(modified)) AS modified FROM deleted GROUP BY id`,
   )
