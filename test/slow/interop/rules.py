@@ -11,6 +11,7 @@ import importlib
 import io
 import json
 import os
+import pickle
 import sys
 import sysconfig
 import types
@@ -37,8 +38,14 @@ documentation = sys.modules["airbyte_ops_mcp.connector_qa.checks.documentation.d
 close_matches = functools.cache(documentation.get_close_matches)
 documentation.get_close_matches = lambda word, possibilities: close_matches(word, tuple(possibilities))
 
-from airbyte_ops_mcp.connector_ops.utils import Connector  # noqa: E402
+from airbyte_ops_mcp.connector_ops import utils  # noqa: E402
 from airbyte_ops_mcp.connector_qa.models import CheckStatus  # noqa: E402
+
+# A connector parses its metadata again for each of some 350 questions, and a page again for each rule. The page is only read.
+parse = functools.cache(lambda source, load=utils.yaml.safe_load: pickle.dumps(load(source)))
+utils.yaml = types.SimpleNamespace(safe_load=lambda source: pickle.loads(parse(source)))
+models = sys.modules["airbyte_ops_mcp.connector_qa.checks.documentation.models"]
+models.documentation_node = functools.cache(models.documentation_node)
 
 
 def message(rule, connector):
@@ -53,7 +60,7 @@ answers = {}
 for folder in sys.argv[1:]:
     os.chdir(folder)
     [name] = os.listdir("airbyte-integrations/connectors")
-    connector = Connector(name)
+    connector = utils.Connector(name)
     with contextlib.redirect_stdout(io.StringIO()):
         answers[folder] = {
             rule.name: message(rule, connector)
