@@ -96,20 +96,41 @@ const same = (what, [one, other]) => {
   if (one !== other) refuse(`${what} is not the same when it is built twice:\n${one}\n${other}`)
 }
 
-/** Builds an image in both clones and compares their digests; returns the one of its manifest, as a registry has it. */
-const buildImage = (target, clones, { out, base, version }) => {
-  const name = `${target}-feedback`
-  const digests = clones.map(({ shell }, index) => {
-    const image = `localhost/feedback/${name}:${index === 0 ? version : `${version}-again`}`
-    const archive = index === 0 ? join(out, `${name}-${version}.tar`) : join(dirname(clones[1].tarball), `${name}.tar`)
-    const options = `--build-arg BASE_NAME=${base.name} --build-arg BASE_DIGEST=${base.digest}`
-    shell(`scripts/image.sh ${target} ${image} --pull-${base.local ? 'never' : 'always'} ${options} >&2`)
-    rmSync(archive, { force: true })
-    shell(`buildah push --quiet --digestfile ${name}.digest ${image} oci-archive:'${archive}'`)
-    return readFileSync(join(dirname(clones[index].tarball), `${name}.digest`), 'utf8').trim()
+/**
+ * Builds the images in both clones and compares their ids, the digests of their settings and of the bytes of their layers. A clone builds one
+ * of them as scripts/image.sh does by itself, and the other with the files of that one: they differ in their settings alone.
+ */
+const buildImages = (clones, { out, base, version }) => {
+  const imageOf = (target, tag = version) => `localhost/feedback/${target}-feedback:${tag}`
+  const options = `--build-arg BASE_NAME=${base.name} --build-arg BASE_DIGEST=${base.digest}`
+  const build = ({ shell }, target, image, more) => {
+    const { stdout } = shell(`scripts/image.sh ${target} ${image} ${options} ${more}`)
+    return stdout.trim().split('\n').at(-1)
+  }
+  const built = clones.map((clone, index) => {
+    const tag = index === 0 ? version : `${version}-again`
+    const [whole, other] = index === 0 ? targets : targets.toReversed()
+    return {
+      [whole]: build(clone, whole, imageOf(whole, tag), base.local ? '--pull-never' : '--pull-always'),
+      // No registry has the image of the moment before, and the base image is on this machine by now.
+      [other]: build(
+        clone,
+        other,
+        imageOf(other, tag),
+        `--pull-never --build-context build=container-image://${imageOf(whole, tag)}`,
+      ),
+    }
   })
-  same(`The image ${name}`, digests)
-  return { name: `feedback/${name}`, image: `localhost/feedback/${name}:${version}`, digest: digests[0] }
+  return targets.map((target) => {
+    const name = `${target}-feedback`
+    const ids = built.map((each) => each[target])
+    same(`The image ${name}`, ids)
+    const archive = join(out, `${name}-${version}.tar`)
+    const digest = join(clones[0].cwd, '..', `${name}.digest`)
+    rmSync(archive, { force: true })
+    run('buildah', ['push', '--quiet', '--digestfile', digest, imageOf(target), `oci-archive:${archive}`])
+    return { name: `feedback/${name}`, image: imageOf(target), digest: readFileSync(digest, 'utf8').trim() }
+  })
 }
 
 /** The list of parts that an image holds. */
@@ -173,7 +194,7 @@ const release = ({ out: givenOut, images, 'base-digest': baseDigest, publish, 'p
     if (dryRun.length > 0) refuse(`npm publish --dry-run warns:\n${dryRun.join('\n')}`)
     step('npm publish --dry-run warns of nothing')
 
-    const built = images ? targets.map((target) => buildImage(target, clones, { out, base, version })) : []
+    const built = images ? buildImages(clones, { out, base, version }) : []
     for (const { name: image, digest } of built) step(`${image} is the same when it is built twice: ${digest}`)
     const imageLists = built.map((image) => {
       const path = join(out, `${image.name.split('/')[1]}-${version}.sbom.json`)
