@@ -10,7 +10,7 @@ import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import manifest from '../../../package.json'
 import { formatLines, formatStream, locationRow, singerFormat, visitRow } from '../../support/destination-input'
 import { createJsonFolder, type JsonFolder } from '../../support/files'
-import { pythonProgram, runShell, runShellOrThrow, type ShellOptions } from './shell'
+import { pythonProgram, quickProgram, runShell, runShellOrThrow, type ShellOptions } from './shell'
 
 const root = join(__dirname, '..', '..', '..')
 const duckdb = '.meltano/loaders/target-duckdb/venv/bin/python'
@@ -38,7 +38,11 @@ afterAll(async () => {
   project.remove()
 })
 
-const meltano = (...args: ReadonlyArray<string>) => runShellOrThrow(pythonProgram('meltano', 'meltano'), args, how)
+/** What the first scenarios start, and the one that sends a signal; the others run forks of one process that has imported Meltano. */
+const executable = pythonProgram('meltano', 'meltano')
+const forked = quickProgram('meltano', 'meltano')
+const start = (...args: ReadonlyArray<string>) => runShellOrThrow(executable, args, how)
+const meltano = (...args: ReadonlyArray<string>) => runShellOrThrow(forked, args, how)
 const ask = async (sql: string): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
   const script = `import duckdb, json, sys
 print(json.dumps([[str(value) for value in row] for row in duckdb.connect('warehouse.duckdb').execute(sys.argv[1]).fetchall()]))`
@@ -75,21 +79,21 @@ it('Meltano installs the packed connector and the loaders', async () => {
     how,
   )
   cpSync(join(root, 'docs', 'meltano.yml'), join(project.path, 'meltano.yml'))
-  expect(await meltano('install')).toMatch(/Installed/)
+  expect(await start('install')).toMatch(/Installed/)
 })
 
 it('meltano select discovers the streams and lists what is selected', async () => {
-  const listed = await meltano('select', 'tap-feedback', '--list')
+  const listed = await start('select', 'tap-feedback', '--list')
   expect(listed).toMatch(/\[automatic *\] reviews\.id/)
   expect(listed).toMatch(/\[selected *\] reviews\.rating/)
 })
 
 it('meltano config test accepts the config and stops the tap after its first record', async () => {
-  expect(await meltano('config', 'test', 'tap-feedback')).toMatch(/Plugin configuration is valid/)
+  expect(await start('config', 'test', 'tap-feedback')).toMatch(/Plugin configuration is valid/)
 })
 
 it('target-duckdb receives every row, also ids beyond 2^53', async () => {
-  await run('target-duckdb')
+  await start('run', 'tap-feedback', 'target-duckdb')
   const { there, here } = await versions()
   expect(here).toEqual(there)
   expect((await ask('SELECT max(id) > 9007199254740992 FROM feedback.reviews')).flat()).toEqual(['True'])
@@ -141,7 +145,7 @@ it('target-duckdb equals the service after a run that SIGTERM ended and a comple
   await meltano('state', 'clear', '--force', 'dev:tap-feedback-to-target-duckdb')
   const env = { ...how.env, TAP_FEEDBACK_PAGE_SIZE: '10', TARGET_DUCKDB_BATCH_SIZE_ROWS: '100' }
   const args = ['run', 'tap-feedback', 'target-duckdb']
-  const ended = await runShell(pythonProgram('meltano', 'meltano'), args, {
+  const ended = await runShell(executable, args, {
     ...how,
     env,
     until: /Loading \d+ rows into '"warehouse"\."feedback"\."reviews"'/,
@@ -182,7 +186,7 @@ const createHubProject = async (): Promise<ShellOptions & { readonly meltano: ty
   symlinkSync(join(project.path, 'node_modules'), join(hub.path, 'node_modules'))
   const { TAP_FEEDBACK_PAGE_SIZE: _, ...env } = how.env ?? {}
   const options = { cwd: hub.path, env: { ...env, TAP_FEEDBACK_START_DATE: '2020-01-01T00:00:00Z' } }
-  const run = (...args: ReadonlyArray<string>) => runShellOrThrow(pythonProgram('meltano', 'meltano'), args, options)
+  const run = (...args: ReadonlyArray<string>) => runShellOrThrow(forked, args, options)
   await run('add', '--plugin-type', 'extractor', '--from-ref', join(root, 'docs', 'meltano-hub.yml'), 'tap-feedback')
   return { ...options, meltano: run }
 }
@@ -238,7 +242,7 @@ it('Meltano writes with the hub definition of the target, and shows its log as i
   }
   const before = (await sandbox.truth()).visits.length
   const args = ['run', 'tap-file', 'target-feedback']
-  const output = await runShellOrThrow(pythonProgram('meltano', 'meltano'), args, { cwd: hub.cwd, env })
+  const output = await runShellOrThrow(forked, args, { cwd: hub.cwd, env })
   expect(output).toMatch(/target-feedback +visit_records: 40 received, 40 accepted, 0 rejected/)
   expect((await sandbox.truth()).visits).toHaveLength(before + 40)
 })
@@ -282,11 +286,10 @@ it('Meltano passes every setting of the hub definition on, from the environment'
   }
   const variable = (name: string) => `TAP_FEEDBACK_${name.replaceAll('.', '_').toUpperCase()}`
   const given = Object.fromEntries(settings.map((setting) => [variable(setting.name), valueOf(setting)]))
-  const output = await runShellOrThrow(
-    pythonProgram('meltano', 'meltano'),
-    ['invoke', '--dump=config', 'tap-feedback'],
-    { cwd: hub.cwd, env: { ...hub.env, ...given } },
-  )
+  const output = await runShellOrThrow(forked, ['invoke', '--dump=config', 'tap-feedback'], {
+    cwd: hub.cwd,
+    env: { ...hub.env, ...given },
+  })
   const config = JSON.parse(output.slice(output.indexOf('{\n'), output.lastIndexOf('}') + 1))
   const decoded = sourceFormat.decode(config)
   if (E.isLeft(decoded)) throw new Error(decoded.left.message)
@@ -304,7 +307,7 @@ it('Meltano sees a complete run although some requests to the service fail', asy
   rmSync(join(project.path, 'output'), { recursive: true })
   const env = { ...how.env, TAP_FEEDBACK_BASE_URL: flaky.url, TAP_FEEDBACK_CREDENTIALS_ACCESS_TOKEN: flaky.accessToken }
   const args = ['run', '--full-refresh', 'tap-feedback', 'target-jsonl']
-  await runShellOrThrow(pythonProgram('meltano', 'meltano'), args, { ...how, env })
+  await runShellOrThrow(forked, args, { ...how, env })
   const ids = lines('reviews').map((line) => /"id": (\d+)/.exec(line)?.[1])
   expect([ids.length, new Set(ids).size]).toEqual([500, 500])
   await flaky.close()

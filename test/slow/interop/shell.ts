@@ -3,9 +3,13 @@ import { join } from 'node:path'
 
 /** The virtual environments that test/slow/run interop made. */
 export const pythonProgram = (
-  environment: 'meltano' | 'airbyte' | 'airbyte-rules' | 'dbt' | 'target-postgres' | 'fakesnow' | 'spark',
+  environment: 'meltano' | 'airbyte' | 'airbyte-rules' | 'dbt' | 'target-postgres' | 'fakesnow' | 'spark' | 'uv',
   program: string,
 ): string => join(process.env.INTEROP_VENV ?? '.venv', environment, 'bin', program)
+
+/** A program that stands before that of its environment on a path: a `pip`, and a Meltano that runs as a fork of one that is imported already. */
+export const quickProgram = (environment: 'meltano' | 'airbyte', program: string): string =>
+  join(process.env.INTEROP_QUICK ?? '', environment, program)
 
 export type ShellResult = { readonly status: number; readonly output: string }
 

@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/slow/interop/*.client.ts'],
+    globalSetup: ['test/slow/interop/quick.setup.ts'],
     reporters: ['./test/slow/interop/reporter.ts'],
     fileParallelism: false,
     testTimeout: 300_000,

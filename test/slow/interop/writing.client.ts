@@ -16,7 +16,7 @@ import {
 } from '../../support/destination-input'
 import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { programPath } from '../../support/program'
-import { pythonProgram } from './shell'
+import { pythonProgram, quickProgram } from './shell'
 
 const visits = 10_000
 const places = 500
@@ -143,10 +143,9 @@ it('target-feedback under Meltano writes each visit once although it is killed a
     },
   })
   // A run that was killed still counts as running for Meltano.
-  const run = (killAfter?: number) =>
-    client(pythonProgram('meltano', 'meltano'), ['run', '--force', 'tap-file', 'target-feedback'], killAfter)
-  expect((await run(30)).status).toBeNull()
-  const { status, output } = await run()
+  const args = ['run', '--force', 'tap-file', 'target-feedback']
+  expect((await client(pythonProgram('meltano', 'meltano'), args, 30)).status).toBeNull()
+  const { status, output } = await client(quickProgram('meltano', 'meltano'), args)
   if (status !== 0) throw new Error(`The second run ended with ${status}:\n${output.slice(-4000)}`)
   expect(output).toMatch(/visit_records: 10000 received, 9900 accepted, 100 rejected/)
   await holdsEachVisitOnce(before)
@@ -186,18 +185,14 @@ it('destination-feedback under PyAirbyte writes each visit once although it is k
     "const names = { discover: 'catalog.jsonl', spec: 'spec.jsonl', check: 'check.jsonl', read: 'read.jsonl' }",
     `require('node:fs').createReadStream(${JSON.stringify(files.path)} + '/' + names[process.argv[2]]).pipe(process.stdout)`,
   ])
-  const run = (killAfter?: number) =>
-    client(
-      pythonProgram('airbyte', 'python'),
-      [
-        join(__dirname, 'write.py'),
-        warehouse,
-        programPath('destination-feedback'),
-        config,
-        join(files.path, 'cache.duckdb'),
-      ],
-      killAfter,
-    )
+  const args = [
+    join(__dirname, 'write.py'),
+    warehouse,
+    programPath('destination-feedback'),
+    config,
+    join(files.path, 'cache.duckdb'),
+  ]
+  const run = (killAfter?: number) => client(pythonProgram('airbyte', 'python'), args, killAfter)
   expect((await run(30)).status).toBeNull()
   const { status, output } = await run()
   if (status !== 0) throw new Error(`The second run ended with ${status}:\n${output.slice(-4000)}`)
