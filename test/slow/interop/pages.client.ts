@@ -1,9 +1,9 @@
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { codeBlocks, fillIn } from '../../support/doc-blocks'
 import { createJsonFolder, type JsonFolder } from '../../support/files'
-import { pythonProgram, runShellOrThrow, type ShellOptions } from './shell'
+import { pythonProgram, quickProgram, runShellOrThrow, type ShellOptions } from './shell'
 
 const root = join(__dirname, '..', '..', '..')
 
@@ -15,14 +15,14 @@ beforeAll(async () => {
 })
 afterAll(() => sandbox.close())
 
-/** Runs the blocks of a page in a new folder, with the virtual environment active. */
+/** Runs the blocks of a page in a new folder, with the virtual environment active; quick programs stand before its own. */
 const follow = async (page: string, environment: 'meltano' | 'airbyte', text: (page: string) => string) => {
   project = createJsonFolder()
   const how: ShellOptions = {
     cwd: project.path,
     env: {
       CHECKOUT: root,
-      PATH: `${pythonProgram(environment, '')}:${process.env.PATH}`,
+      PATH: [dirname(quickProgram(environment, 'pip')), pythonProgram(environment, ''), process.env.PATH].join(':'),
       npm_config_ignore_scripts: 'true',
     },
   }
