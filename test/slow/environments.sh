@@ -1,5 +1,8 @@
 # What the parts that need Python or Java share; run from the root of the checkout. Sets `python`, and asks PyPI and Maven Central for environments.
 
+# Python that may not keep what it compiles takes seconds more for each import of dbt or Airbyte.
+unset PYTHONDONTWRITEBYTECODE
+
 skip() {
   echo "skipped: $1"
   echo "0 passed, 0 failed"
