@@ -12,6 +12,8 @@ import com.google.zetasql.Value;
 import com.google.zetasql.ZetaSQLBuiltinFunctionOptions;
 import com.google.zetasql.ZetaSQLOptions.ProductMode;
 import com.google.zetasql.ZetaSQLType.TypeKind;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,7 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Runs statements of BigQuery with GoogleSQL: EmulatedBigQuery.java PLAN; a plan is described in emulators.ts. Prints the answers as JSON. */
+/** Runs statements of BigQuery with GoogleSQL: EmulatedBigQuery.java; each line of stdin is the path of a plan, which emulators.ts describes. Answers each with a line of JSON. */
 public class EmulatedBigQuery {
   static final Map<String, TypeKind> types =
       Map.of(
@@ -33,7 +35,12 @@ public class EmulatedBigQuery {
           "json", TypeKind.TYPE_JSON);
 
   public static void main(String[] args) throws Exception {
-    JsonObject plan = JsonParser.parseString(Files.readString(Path.of(args[0]))).getAsJsonObject();
+    BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+    for (String path = lines.readLine(); path != null; path = lines.readLine())
+      System.out.println(answer(JsonParser.parseString(Files.readString(Path.of(path))).getAsJsonObject()));
+  }
+
+  static JsonArray answer(JsonObject plan) {
     JsonArray statements = plan.getAsJsonArray("statements");
     JsonArray answers = new JsonArray();
     for (JsonElement each : plan.getAsJsonArray("cases")) {
@@ -42,7 +49,7 @@ public class EmulatedBigQuery {
         answer.add(run(statements.get(place.getAsInt()).getAsString().strip().replaceAll(";$", ""), each.getAsJsonObject()));
       answers.add(answer);
     }
-    System.out.println(answers);
+    return answers;
   }
 
   static Value toValue(JsonElement text, String kind) {

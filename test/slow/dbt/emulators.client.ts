@@ -102,7 +102,7 @@ const drawer = () => {
   return (below: number): number => Math.floor(next() * below)
 }
 
-const run = (emulator: Emulator, plan: EmulatedPlan): EmulatedAnswers => emulator.run(plan, files, postgres)
+const run = (emulator: Emulator, plan: EmulatedPlan): Promise<EmulatedAnswers> => emulator.run(plan, files, postgres)
 
 const reviewColumns: Columns = [
   ['id', 'whole'],
@@ -192,7 +192,7 @@ describe.each(here)('%s on %s', (_dialect, _name, emulator) => {
         { difference: 'extra', id: String(1 + other), table: [...rows, toRow(String(1 + other), time)] },
       ][trial % 4] as { readonly difference: string; readonly id: string; readonly table: Table }
     })
-    const answers = run(emulator, {
+    const answers = await run(emulator, {
       statements,
       cases: [
         { table: 'reviews', columns, rows, asked: statements.map((_, place) => place) },
@@ -235,7 +235,7 @@ describe.each(here)('%s on %s', (_dialect, _name, emulator) => {
     const tables: ReadonlyArray<ReadonlyArray<Feedback>> = [expected, ...damaged]
     const windows = new Set(tables.flatMap((table) => table.map((row) => windowOf(row, 'month'))))
     const statements = await printAll(emulator, stream, [[], ['--window', 'year'], ['--ids', [...windows].join(',')]])
-    const answers = run(emulator, {
+    const answers = await run(emulator, {
       statements,
       cases: tables.map((table) => ({ table: stream, columns, rows: table.map(toCells), asked: [0, 1, 2] })),
     })
@@ -286,7 +286,7 @@ describe.each(here)('%s on %s', (_dialect, _name, emulator) => {
         ...replace(renamed, { ...row(renamed), [name]: 'Ünder 😀' }),
       })),
     ]
-    const answers = run(emulator, {
+    const answers = await run(emulator, {
       statements: [await print(emulator, stream)],
       cases: [rows, ...damages.map(({ table }) => table)].map((table) => ({
         table: stream,
@@ -311,7 +311,7 @@ describe.each(here)('%s on %s', (_dialect, _name, emulator) => {
       const chosen = fitting[draw(fitting.length)] as ServedRecord
       return { id: String(chosen.id), column, table: rows.map((row) => (row === chosen ? change(row) : row)) }
     })
-    const answers = run(emulator, {
+    const answers = await run(emulator, {
       statements,
       cases: [rows, ...damages.map(({ table }) => table)].map((table) => ({
         table: 'reviews',
@@ -338,7 +338,7 @@ describe.each(here)('%s on %s', (_dialect, _name, emulator) => {
     const id = String(first?.reviewId)
     const changed = rows.map((row) => (row === first ? { ...row, score: Number(row.score) + 0.01 } : row))
     const tables = [rows, changed, rows.filter((row) => row !== first)]
-    const answers = run(emulator, {
+    const answers = await run(emulator, {
       statements,
       cases: tables.map((table) => ({
         table: 'review_sentiments',

@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonFolder } from '../../support/files'
-import { pythonProgram } from '../interop/shell'
+import { pythonProgram, requireOutput } from '../interop/shell'
 import type { Postgres } from './postgres'
+import { type Python, startAnswering, startPython } from './python'
 
 /** How a column holds its values; they are given as texts: instants in ISO 8601, times without zone with a space in place of the T. */
 export type ColumnKind = 'whole' | 'text' | 'instant' | 'naive' | 'decimal' | 'json'
@@ -31,25 +31,18 @@ export type Emulator = {
   /** How many random damages it finds in reasonable time, and how many to the content of rows, whose statements are long. */
   readonly damages: number
   readonly contentDamages: number
-  readonly run: (plan: EmulatedPlan, files: JsonFolder, postgres: Postgres) => EmulatedAnswers
+  readonly run: (plan: EmulatedPlan, files: JsonFolder, postgres: Postgres) => Promise<EmulatedAnswers>
 }
 
-const runProgramOf =
-  (dialect: string, program: string, ...args: ReadonlyArray<string>): Emulator['run'] =>
-  (plan, files) => {
-    const plans = files.put(`${dialect}-plan.json`, plan)
-    const { status, stdout, stderr } = spawnSync(program, [...args, plans], { maxBuffer: 1 << 28 })
-    if (status !== 0) throw new Error(stderr.toString().slice(-4000))
-    return JSON.parse(stdout.toString().trim().split('\n').at(-1) ?? '')
+const ofPython = (dialect: string, environment: 'fakesnow' | 'spark', module: string) => {
+  const program = join(__dirname, `emulated_${dialect}.py`)
+  let python: Python | undefined
+  const run: Emulator['run'] = async (plan, files) => {
+    python ??= startPython(environment, { cwd: files.path })
+    const output = requireOutput(program, await python(program, [files.put(`${dialect}-plan.json`, plan)], [module]))
+    return JSON.parse(output.trim().split('\n').at(-1) ?? '')
   }
-
-const ofPython = (dialect: string, environment: 'fakesnow' | 'spark') => {
-  const python = pythonProgram(environment, 'python')
-  return {
-    dialect,
-    isHere: existsSync(python),
-    run: runProgramOf(dialect, python, join(__dirname, `emulated_${dialect}.py`)),
-  }
+  return { dialect, isHere: existsSync(pythonProgram(environment, 'python')), run }
 }
 
 /** What Redshift has and PostgreSQL lacks; there the part of a date is a text. */
@@ -79,6 +72,9 @@ const postgresTypes: Readonly<Record<ColumnKind, string>> = {
   json: 'jsonb',
 }
 
+/** With all damages some kinds of damage to the content come twice, with fewer each of the twelve once. */
+const isWhole = Number(process.env.DAMAGES ?? 1_000) >= 1_000
+
 const toRows = (text: string): ReadonlyArray<ReadonlyArray<string>> =>
   text
     .split('\n')
@@ -90,8 +86,8 @@ const ofPostgres = (dialect: 'postgres' | 'redshift'): Emulator => ({
   name: 'PostgreSQL',
   isHere: true,
   damages: 20,
-  contentDamages: 20,
-  run: ({ statements, cases }, _files, postgres) => {
+  contentDamages: isWhole ? 20 : 12,
+  run: async ({ statements, cases }, _files, postgres) => {
     const isRedshift = dialect === 'redshift'
     const quote = (name: string): string => (isRedshift ? name : `"${name}"`)
     if (isRedshift) postgres.ask(redshiftFunctions)
@@ -113,18 +109,22 @@ const ofPostgres = (dialect: 'postgres' | 'redshift'): Emulator => ({
 
 const googleSql = join(process.env.INTEROP_VENV ?? '.venv', 'googlesql')
 
+const ofGoogleSql = () => {
+  // Java compiles the program at its start; what it compiles of itself later costs more than a test's few rows.
+  const options = ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', join(googleSql, '*')]
+  let ask: ReturnType<typeof startAnswering> | undefined
+  const run: Emulator['run'] = async (plan, files) => {
+    ask ??= startAnswering('java', [...options, join(__dirname, 'EmulatedBigQuery.java')], { cwd: files.path })
+    return JSON.parse(await ask(files.put('bigquery-plan.json', plan)))
+  }
+  return { dialect: 'bigquery', isHere: existsSync(googleSql), run }
+}
+
 export const emulators: ReadonlyArray<Emulator> = [
-  { name: 'fakesnow', damages: 12, contentDamages: 6, ...ofPython('snowflake', 'fakesnow') },
-  {
-    dialect: 'bigquery',
-    name: 'GoogleSQL',
-    damages: 12,
-    contentDamages: 12,
-    isHere: existsSync(googleSql),
-    run: runProgramOf('bigquery', 'java', '-cp', join(googleSql, '*'), join(__dirname, 'EmulatedBigQuery.java')),
-  },
+  { name: 'fakesnow', damages: 12, contentDamages: 6, ...ofPython('snowflake', 'fakesnow', 'fakesnow') },
+  { name: 'GoogleSQL', damages: 12, contentDamages: 12, ...ofGoogleSql() },
   // Spark takes seconds for a statement.
-  { name: 'Spark', damages: 4, contentDamages: 3, ...ofPython('databricks', 'spark') },
+  { name: 'Spark', damages: 4, contentDamages: 3, ...ofPython('databricks', 'spark', 'pyspark.sql') },
   ofPostgres('postgres'),
   ofPostgres('redshift'),
 ]
