@@ -5,8 +5,9 @@ import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { type AirbyteStream, airbyteLines, configureStreams, type SingerStream } from '../../support/lines'
 import { programPath, runProgram } from '../../support/program'
 import { sandboxConfig } from '../../support/sandbox'
-import { pythonProgram, runShellOrThrow } from '../interop/shell'
+import { pythonProgram, requireOutput, runShellOrThrow } from '../interop/shell'
 import { type Postgres, startPostgres } from './postgres'
+import { startPython } from './python'
 
 /** Where each loader of the test leaves its tables. */
 export type Loads = {
@@ -135,19 +136,20 @@ export const createLoads = async (
           contents jsonb, "taskDetails" jsonb, "visitRecordId" varchar, brand jsonb, engagements jsonb, _ab_cdc_deleted_at timestamptz);`)
   }
 
-  const python = (script: string, ...args: ReadonlyArray<string>) =>
-    runShellOrThrow(pythonProgram('airbyte', 'python'), [script, programPath('source-feedback'), config, ...args], {
-      cwd: folder,
-      env: postgres.env,
-    })
+  const isAirbyte = loaders.includes('cache') || loaders.includes('pyairbyte')
+  const python = isAirbyte ? startPython('airbyte', { cwd: folder, env: postgres.env }) : undefined
+  const runAirbyte = async (script: string, ...args: ReadonlyArray<string>) => {
+    const answer = await python?.(script, [programPath('source-feedback'), config, ...args], ['airbyte'])
+    return requireOutput(script, answer ?? { status: -1, output: 'PyAirbyte has not been started' })
+  }
   const runs: Readonly<Record<LoaderName, () => Promise<unknown>>> = {
     snapshot: () => ok('feedback', 'sync', '--config', config, '--db', snapshot, '--history'),
     // The tables of this one have the times of the server's zone, as the target writes them; those of the next one UTC.
     meltano: await singer('feedback', config, streams, postgres.env),
     tombstones: await singer('tombstones', tombstones, ['reviews'], { ...postgres.env, PGTZ: 'UTC' }),
     airbyte,
-    cache: () => python(join(__dirname, '..', 'interop', 'read.py'), cache),
-    pyairbyte: () => python(join(__dirname, 'cache.py'), ...streams),
+    cache: () => runAirbyte(join(__dirname, '..', 'interop', 'read.py'), cache),
+    pyairbyte: () => runAirbyte(join(__dirname, 'cache.py'), ...streams),
   }
   const load = async () => {
     for (const loader of loaders) await runs[loader]()

@@ -6,6 +6,6 @@ export default defineConfig({
     reporters: ['./test/slow/interop/reporter.ts'],
     fileParallelism: false,
     testTimeout: 900_000,
-    hookTimeout: 300_000,
+    hookTimeout: 900_000,
   },
 })
