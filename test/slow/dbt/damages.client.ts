@@ -8,15 +8,17 @@ import { type LoadedService, loadChangingService } from './loads'
 
 const seed = Number(process.env.SEED ?? 20_261_123)
 const trialCount = Number(process.env.DAMAGES ?? 1_000)
+/** Ten for each damage; a thousandth of fewer than 4,000 would be less than what a bucket may have by chance. */
+const reviewCount = Math.max(4_000, 10 * trialCount)
 /** So many that none has more than a thousandth of the reviews. */
-const bucketCount = 8_192
+const bucketCount = 16_384
 
 type Review = { readonly id: string; readonly modifiedTime: string }
 let service: LoadedService
 let reviews: ReadonlyArray<Review>
 
 beforeAll(async () => {
-  service = await loadChangingService(10_000, ['snapshot', 'meltano', 'pyairbyte'], ['reviews', 'deleted_reviews'])
+  service = await loadChangingService(reviewCount, ['snapshot', 'meltano', 'pyairbyte'], ['reviews', 'deleted_reviews'])
   const deleted = new Set(service.postgres.ask('SELECT id FROM feedback.deleted_reviews').split('\n'))
   // An earlier version of a review that was restored is a deleted one.
   reviews = (await service.sandbox.truth()).reviews.filter(({ id }) => !deleted.has(id))
