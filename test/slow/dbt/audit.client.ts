@@ -1,26 +1,25 @@
-import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runProgram } from '../../support/program'
-import { pythonProgram } from '../interop/shell'
+import { auditCommand } from '../../../connector/cli/audit'
+import { runCommand } from '../../support/run-command'
+import { requireOutput } from '../interop/shell'
 import { type LoadedService, loadChangingService, loadedStreams } from './loads'
+import { type Python, startPython } from './python'
 
 let service: LoadedService
+let python: Python
 
 beforeAll(async () => {
-  service = await loadChangingService(1_500, ['snapshot', 'meltano', 'tombstones', 'airbyte', 'pyairbyte'])
+  service = await loadChangingService(600, ['snapshot', 'meltano', 'tombstones', 'airbyte', 'pyairbyte'])
+  python = startPython('dbt', { cwd: service.files.path })
 })
 afterAll(() => service?.close())
 
 /** The statement of an audit; the first config is that of the streams `separate`, the other marks deletions. */
 const audit = async (config: 'config.json' | 'tombstones.json', ...args: ReadonlyArray<string>): Promise<string> => {
-  const { status, stdout, stderr } = await runProgram('feedback', [
-    'audit',
-    '--config',
-    join(service.files.path, config),
-    ...args,
-  ])
+  const given = ['--config', join(service.files.path, config), ...args]
+  const { status, stdout, stderr } = await runCommand(auditCommand, given)
   if (status !== 0) throw new Error(stderr)
   return stdout
 }
@@ -125,46 +124,36 @@ describe('content', () => {
   })
 })
 
-/** Runs the statements of other dialects on the snapshot, translated by sqlglot; prints each row of an answer. */
-const translate = (file: string, dialect: string, path: string): string => {
-  const { status, stdout, stderr } = spawnSync(pythonProgram('dbt', 'python'), [
-    join(__dirname, 'translated_audit.py'),
-    dialect,
-    path,
-    file,
-  ])
-  if (status !== 0) throw new Error(stderr.toString())
-  return stdout.toString()
-}
+const run = async (program: string, ...args: ReadonlyArray<string>): Promise<string> =>
+  requireOutput(program, await python(join(__dirname, program), args, ['duckdb', 'sqlglot']))
 
 it.each(['duckdb', 'snowflake', 'bigquery', 'redshift', 'databricks'])(
   'the statement of %s finds what was damaged',
   async (dialect) => {
     const damaged = join(service.files.path, `damaged-${dialect}.duckdb`)
-    if (!existsSync(damaged)) copyFileSync(service.loads.snapshot, damaged)
+    copyFileSync(service.loads.snapshot, damaged)
     const path = join(service.files.path, `${dialect}.sql`)
+    /** The answer of a statement, translated by sqlglot: a line a row. */
     const ask = async (stream: string, ...args: ReadonlyArray<string>): Promise<string> => {
       const table = ['--stream', stream, '--dialect', dialect, '--loader', 'snapshot', '--table', stream]
-      writeFileSync(path, await audit('config.json', ...table, ...args))
-      expect(readFileSync(path, 'utf8')).toContain(`-- Compares ${stream}`)
-      return translate(damaged, dialect, path)
+      const sql = await audit('config.json', ...table, ...args)
+      expect(sql).toContain(`-- Compares ${stream}`)
+      writeFileSync(path, sql)
+      return run('translated_audit.py', dialect, path, damaged)
     }
-    const damage = (sql: string): void => {
-      const script = 'import sys, duckdb; duckdb.connect(sys.argv[1]).execute(sys.argv[2])'
-      expect(spawnSync(pythonProgram('dbt', 'python'), ['-c', script, damaged, sql]).status).toBe(0)
-    }
+    const damage = (sql: string): Promise<string> => run('execute.py', damaged, sql)
     expect(await ask('reviews')).toBe('')
     // Those two have a decimal number and a whole one in an object.
     for (const stream of ['reviews', 'review_contents', 'review_liabilities'])
       expect(await ask(stream, '--deep'), stream).toBe('')
-    damage(`UPDATE reviews SET rating = -1.5, source = '{"id": 1, "name": "😀"}', contents = '[{}, {}, {}, {}]'
+    await damage(`UPDATE reviews SET rating = -1.5, source = '{"id": 1, "name": "😀"}', contents = '[{}, {}, {}, {}]'
       WHERE id = (SELECT min(id) FROM reviews)`)
     expect(await ask('reviews')).toBe('')
     expect(await ask('reviews', '--deep')).toMatch(/^\d+ changed\n$/)
     expect(await ask('reviews', '--deep', '--buckets', '1', '--ids', '0')).toMatch(
       /^\d+ changed source.id source.name rating contents\n$/,
     )
-    damage('DELETE FROM reviews WHERE id = (SELECT min(id) FROM reviews)')
+    await damage('DELETE FROM reviews WHERE id = (SELECT min(id) FROM reviews)')
     expect(await ask('reviews')).toMatch(/^\d+ missing\n$/)
   },
 )
