@@ -7,7 +7,6 @@ import { loadReviews } from '../../support/loaded-reviews'
 import { readModelRows, toComparable } from '../../support/model-rows'
 import { expectedModels, type ModelRows } from '../../support/oracle'
 import { expectedScorecards } from '../../support/oracle-scorecards'
-import { pythonProgram, runShellOrThrow } from '../interop/shell'
 import { type LoadedService, loadChangingService } from './loads'
 import { createProject, type Project, packageFolder, type Relations } from './project'
 
@@ -30,7 +29,8 @@ let wanted: Relations
 
 beforeAll(async () => {
   service = await loadChangingService(600, ['snapshot', 'meltano', 'tombstones', 'airbyte', 'cache'])
-  project = await createProject(service.sandbox, service.postgres, service.files.path)
+  const adapters = ['duckdb', 'postgres', 'snowflake', 'bigquery']
+  project = await createProject(service.sandbox, service.postgres, service.files.path, adapters)
 })
 afterAll(() => service?.close())
 
@@ -229,8 +229,8 @@ describe('compiled without an account', () => {
   const folderOf = (dialect: string) => join(service.files.path, 'target', dialect)
   /** Parses every compiled model in the dialect. */
   const expectParsed = async (dialect: string) => {
-    const args = [join(__dirname, 'compiled.py'), dialect, join(folderOf(dialect), 'compiled', 'feedback', 'models')]
-    const output = await runShellOrThrow(pythonProgram('dbt', 'python'), args, { cwd: service.files.path })
+    const args = [dialect, join(folderOf(dialect), 'compiled', 'feedback', 'models')]
+    const output = await project.python(join(__dirname, 'compiled.py'), args, ['sqlglot'])
     for (const name of [...relations, ...modelsOf('staging/base')])
       expect(output).toMatch(new RegExp(`^${name}\\.sql`, 'm'))
   }
@@ -250,8 +250,8 @@ describe('compiled without an account', () => {
     'the marts of %s, translated to DuckDB, give the same numbers',
     async (dialect) => {
       const compiled = join(folderOf(dialect), 'compiled', 'feedback', 'models')
-      const args = [join(__dirname, 'translated.py'), dialect, compiled, join(service.files.path, 'analytics.duckdb')]
-      const output = await runShellOrThrow(pythonProgram('dbt', 'python'), args, { cwd: service.files.path })
+      const args = [dialect, compiled, join(service.files.path, 'analytics.duckdb')]
+      const output = await project.python(join(__dirname, 'translated.py'), args, ['duckdb', 'sqlglot'])
       expect(output).toBe(`COMPARED ${models.length}\n`)
     },
   )

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { pythonProgram, runShellOrThrow } from '../interop/shell'
 import { type LoadedService, loadChangingService, loadedStreams } from './loads'
 import { createProject, type Project } from './project'
 
@@ -49,15 +48,10 @@ const verdict = (loader: Loader, selected: string): Promise<string> =>
 const change = async (loader: Loader, sql: string): Promise<unknown> =>
   loader !== 'snapshot'
     ? service.postgres.ask(sql.replaceAll('TABLE_OF.', loaders[loader].schema))
-    : runShellOrThrow(
-        pythonProgram('dbt', 'python'),
-        [
-          '-c',
-          'import sys, duckdb; duckdb.connect(sys.argv[1]).execute(sys.argv[2])',
-          service.loads.snapshot,
-          sql.replaceAll('TABLE_OF.', ''),
-        ],
-        { cwd: service.files.path },
+    : project.python(
+        join(__dirname, 'execute.py'),
+        [service.loads.snapshot, sql.replaceAll('TABLE_OF.', '')],
+        ['duckdb'],
       )
 
 /** Undoes a change: the table as it was. */
@@ -101,10 +95,10 @@ describe.each(['meltano', 'pyairbyte', 'snapshot'] as const)('sync_is_complete i
       )
       expect(await verdict(loader, 'source:feedback.sync_audit')).toBe('FAIL 1')
     })
-    expect(await verdict(loader, 'source:feedback.sync_audit')).toBe('pass')
   })
 
-  it('does not miss what a run without a record has replaced', async () => {
+  it('passes again, and does not miss what a run without a record has replaced', async () => {
+    expect(await verdict(loader, 'source:feedback.sync_audit')).toBe('pass')
     await withCopy(loader, 'reviews', async () => {
       await change(
         loader,
@@ -165,6 +159,9 @@ describe('feedback_equals_service', () => {
       await change('meltano', damage.replace('ID', id))
       expect(await verdict('meltano', 'source:raw')).toMatch(/FAIL [12]/)
     })
+  })
+
+  it('passes again', async () => {
     expect(await verdict('meltano', 'source:raw')).toBe('pass')
   })
 })
