@@ -23,6 +23,11 @@ findPython() {
 # environment NAME [OPTION…]: a virtual environment with the pinned versions, made anew when they change; options are those of uv pip install.
 # Where uv takes 11 s, pip takes more than two minutes to find which versions fit together; and venv takes 6 s to install the pip that only uv's needs.
 environment() {
+  mkdir -p .venv
+  # Parts that run side by side may want the same one.
+  (! command -v flock >/dev/null || flock 9; makeEnvironment "$@") 9>".venv/$1.lock"
+}
+makeEnvironment() {
   local home=.venv/$1 wanted=test/slow/requirements/$1.txt uv=.venv/uv/bin/uv
   cmp -s "$wanted" "$home/requirements.txt" && return
   rm -rf "$home"
