@@ -206,9 +206,12 @@ const partOf = (error: ApiError): ConnectionFailure['part'] => {
   return isTokenRefusal(error) ? 'token' : 'service'
 }
 
-/** The failure where the answer to the first request of all cannot be that of the service: the address is the most likely cause. */
+/**
+ * The failure where the answer to the first request of all cannot be that of the service: the address is the most likely cause. Only the service
+ * echoes filters, though they be those of another request, as from a cache.
+ */
 const findOtherServer = (operation: string, error: ApiError): Failure | undefined =>
-  error._tag === 'Decode' && error.remedy === undefined
+  error._tag === 'Decode' && error.remedy === undefined && !error.path.startsWith('$.filter.')
     ? { ...otherServerFailure(operation, `at ${error.path}: ${error.message}`), scope: 'run' }
     : undefined
 

@@ -37,6 +37,13 @@ describe('sync with a wrong base_url', () => {
     expect(await countReviews(db)).toBeGreaterThan(0)
   })
 
+  it('is not what an answer to another request tells, as from a cache', async () => {
+    const echoing = await startServer((_seen, to) => sendJson(to, 200, { reviews: [], filter: { offset: 3 } }))
+    const config = sandboxConfig({ ...(await startSmallSandbox()), url: echoing.url })
+    const first = await sync(config, newTempPath('duckdb'), '--select', 'reviews')
+    expect([first.status, first.stdout]).toEqual([75, expect.stringMatching(/^reviews +incomplete/m)])
+  })
+
   it('is no reason to end a later run: the other answers to it may be right', async () => {
     const sandbox = await startSmallSandbox()
     const db = newTempPath('duckdb')
