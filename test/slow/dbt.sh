@@ -11,8 +11,7 @@ PG_BIN=$(dirname "$(readlink -f "$(command -v pg_ctl || ls -d /usr/lib/postgresq
 export PG_BIN
 [ -x "$PG_BIN/initdb" ] || skip 'the dbt package, since PostgreSQL is not here (apt-get install postgresql)'
 
-for name in dbt target-postgres airbyte; do environment "$name" & pids+=($!); done
-for pid in "${pids[@]}"; do wait "$pid" || skip 'the dbt package, since dbt, target-postgres or PyAirbyte cannot be installed from PyPI'; done
+environments dbt target-postgres airbyte || skip 'the dbt package, since dbt, target-postgres or PyAirbyte cannot be installed from PyPI'
 
 # Emulators of warehouses, for the statements of audits; each is skipped alone.
 environment fakesnow || echo 'skipped: audits of Snowflake on fakesnow, which cannot be installed from PyPI'

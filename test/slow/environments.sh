@@ -27,6 +27,13 @@ environment() {
   # Parts that run side by side may want the same one.
   (! command -v flock >/dev/null || flock 9; makeEnvironment "$@") 9>".venv/$1.lock"
 }
+# environments NAME…: these beside each other; fails where one of them cannot be installed.
+environments() {
+  local name pid pids=() status=0
+  for name; do environment "$name" & pids+=($!); done
+  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+  return "$status"
+}
 makeEnvironment() {
   local home=.venv/$1 wanted=test/slow/requirements/$1.txt uv=.venv/uv/bin/uv
   cmp -s "$wanted" "$home/requirements.txt" && return

@@ -7,11 +7,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source test/slow/environments.sh
 findPython 'Meltano and PyAirbyte'
 
-for name in meltano airbyte; do environment "$name" & pids[$!]=$name; done
+environments meltano airbyte || skip 'Meltano and PyAirbyte, since one of them cannot be installed from PyPI'
 # The package of the rules wants the platform's servers too; what the rules themselves need is pinned.
 environment airbyte-rules --no-deps ||
   echo "skipped: Airbyte's quality rules, since airbyte-internal-ops cannot be installed from PyPI with $("$python" --version)"
-for pid in "${!pids[@]}"; do wait "$pid" || skip "Meltano and PyAirbyte, since ${pids[pid]} cannot be installed from PyPI"; done
 
 "$python" --version
 export INTEROP_VENV=$PWD/.venv NO_COLOR=1 DO_NOT_TRACK=1 AIRBYTE_OFFLINE_MODE=1 MELTANO_SEND_ANONYMOUS_USAGE_STATS=false

@@ -7,21 +7,8 @@ import { streams } from '../../connector/streams/streams'
 import { newTempPath, writeTempFile } from '../support/files'
 import { runCommand } from '../support/run-command'
 import { sandboxConfig, startTestSandbox } from '../support/sandbox'
-import { compareWithTruth } from '../support/truth'
+import { compareWithTruth, comparedTables as tables } from '../support/truth'
 
-const tables = [
-  'reviews',
-  'review_contents',
-  'review_sentiments',
-  'review_liabilities',
-  'review_tasks',
-  'review_engagements',
-  'deleted_reviews',
-  'locations',
-  'providers',
-  'sources',
-  'categories',
-]
 const [data, snapshot] = [newTempPath('duckdb'), newTempPath('duckdb')]
 
 beforeAll(async () => {

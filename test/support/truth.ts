@@ -107,6 +107,18 @@ const childTables: Readonly<Record<string, (names: ReadonlyArray<string>) => str
   review_engagements: (names) => elementsSql(own, 'engagements', 'truth_review', names),
 }
 
+const reviewTables = ['reviews', ...Object.keys(childTables)]
+const dimensionTables = ['locations', 'providers', 'sources', 'categories']
+
+/** The tables of reviews, of what is within them and of their deletions. */
+export const tablesOfReviews: ReadonlyArray<string> = [...reviewTables, 'deleted_reviews']
+/** All tables that are compared. */
+export const comparedTables: ReadonlyArray<string> = [...tablesOfReviews, ...dimensionTables]
+
+/** The rows of each table that these texts of reviews give. */
+const expectedRows = (texts: ReadonlyArray<string>): Readonly<Record<string, ReadonlyArray<Fields>>> =>
+  expectedOfReviews({ reviews: texts.map((json) => ({ id: '', modifiedTime: '', json })) }, parseQuickly)
+
 /** The columns that are not the object's own members. */
 const outerColumns: Readonly<Record<string, string>> = {
   reviewId: 'review_id',
@@ -133,8 +145,8 @@ const isSameSql = ({ name, type }: ColumnInfo): string => {
   return `${one} IS NOT DISTINCT FROM ${other}`
 }
 
-/** Whether DuckDB finds the rows of a table that are `where` to be the truth's, each once, down to the order of the members in JSON. */
-const isQuicklySame = async (
+/** The number of a table's rows that are `where`, if DuckDB finds them to be the truth's, each once, down to the order of the members in JSON. */
+const countIfSame = async (
   held: Database,
   table: string,
   columns: ReadonlyArray<ColumnInfo>,
@@ -222,15 +234,12 @@ export const compareWithTruth = async (
          FROM (${childTables.review_contents?.(['id', 'sentiments', 'liabilities'])})`,
     )
     let truth: Readonly<Record<string, ReadonlyArray<Fields>>> | undefined
-    for (const table of ['reviews', ...Object.keys(childTables)]) {
+    for (const table of reviewTables) {
       const id = table === 'reviews' ? 'id' : '"reviewId"'
       const where = `${id} > ${after} AND ${id} <= ${until}`
-      const count = await isQuicklySame(held, table, columnsByTable.get(table) ?? [], where, keys.get(table) ?? [])
+      const count = await countIfSame(held, table, columnsByTable.get(table) ?? [], where, keys.get(table) ?? [])
       if (count === undefined) {
-        truth ??= expectedOfReviews(
-          { reviews: texts.map((json) => ({ id: '', modifiedTime: '', json })) },
-          parseQuickly,
-        )
+        truth ??= expectedRows(texts)
         await compare(table, truth[table] ?? [], where)
       } else differenceOf(table).rows += count
     }
@@ -259,19 +268,15 @@ export const compareWithTruth = async (
     comparing.catch(() => undefined)
   }
   await comparing
-  for (const table of ['reviews', ...Object.keys(childTables)]) {
+  for (const table of reviewTables) {
     const difference = differenceOf(table)
     const unkeyed = Number(await held.scalar(`SELECT count(*) FROM ${quoteIdentifier(table)}`)) - difference.rows
     difference.rows += unkeyed
     difference.additional += unkeyed
     if (unkeyed > 0) difference.example ??= `${unkeyed} rows without the id of a review`
   }
-  const truth = expectedOfReviews(
-    { reviews: [...told].map((json) => ({ id: '', modifiedTime: '', json })) },
-    parseQuickly,
-  )
-  for (const table of ['locations', 'providers', 'sources', 'categories'])
-    await compare(table, truth[table] ?? [], 'true')
+  const truth = expectedRows([...told])
+  for (const table of dimensionTables) await compare(table, truth[table] ?? [], 'true')
   const deleted = await service.query(
     `SELECT id::VARCHAR AS id, epoch_ms(max(modified)) AS modified FROM deleted GROUP BY id`,
   )

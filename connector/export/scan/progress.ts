@@ -147,9 +147,9 @@ const repeatExactRound = (
   const isWhole = rowCount >= rounds.rowsBefore * 0.8
   const emptyRounds = rounds.newRows > 0 ? 0 : rounds.emptyRounds + (isWhole ? 1 : 0)
   const stableRounds = countStableRounds(rounds)
+  const isLonger = lacksRows(rounds)
   // Pages that overlap by three quarters, and three rounds of them, show the same row in each place: no row is hidden, some stand twice.
-  const hasDoubles = lacksRows(rounds) && stableRounds >= minEmptyRounds
-  const isLacking = lacksRows(rounds) && !hasDoubles
+  const isLacking = isLonger && stableRounds < minEmptyRounds
   // If all rows of the list were read and none is one of a sweep's, there is none.
   const isNothingFound = state.windows[0]?.kind === 'exactSweep' && versions.size === 0 && areRowsCounted(rounds)
   if (emptyRounds >= (isNothingFound ? 1 : minEmptyRounds) && !isLacking)
@@ -157,7 +157,7 @@ const repeatExactRound = (
       next,
       [
         infoNote(`${context.operation}: ${readIn.size} ids were held in memory to read a part that keeps no order.`),
-        ...(hasDoubles ? [doublesWarning(context, listLength - readIn.size)] : []),
+        ...(isLonger ? [doublesWarning(context, listLength - readIn.size)] : []),
       ],
     ])
   // A list that grows by half is longer with each round, so it would not come to an end.
