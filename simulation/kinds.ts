@@ -7,7 +7,7 @@ import { createSnapshotPlatform } from './platform-snapshot'
 import { createDestinationPlatform } from './platform-writing'
 import { type Chance, createChance } from './random'
 import type { Realm } from './realm'
-import { createScenario, lengthenRows, type Scenario } from './scenario'
+import { createScenario, lengthenRows, type Scenario, shortenList } from './scenario'
 import { createSnapshotScenario, type SnapshotScenario } from './scenario-snapshot'
 import { createWritingScenario, type WritingScenario } from './scenario-writing'
 import { createService } from './service'
@@ -22,8 +22,9 @@ export const drawScenario = (seed: number): Scenario => {
   if (snapshot.happens(0.15)) return createSnapshotScenario(seed, snapshot)
   if (entities.happens(0.15)) return createEntityScenario(seed, entities)
   const audit = draw('audit').happens(0.15) ? { audit: true } : {}
-  const [world, rows] = [createScenario(seed), draw('long rows')]
+  const [world, list, rows] = [createScenario(seed), draw('short list'), draw('long rows')]
   const drawn = { ...world, config: { ...world.config, ...audit } }
+  if (list.happens(0.05)) return shortenList(drawn, list)
   // Without order, an export is read in many windows: such rows would take too long.
   const scenario = drawn.service.order !== 'random' && rows.happens(0.05) ? lengthenRows(drawn, rows) : drawn
   if (!parts.happens(0.2)) return scenario

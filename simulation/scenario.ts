@@ -220,6 +220,22 @@ export const lengthenRows = (scenario: Scenario, chance: Chance): Scenario => ({
   ],
 })
 
+/** The same world with a list of little more than a page, which the service cuts anywhere, and whose rows change while it is read to its end. */
+export const shortenList = (scenario: Scenario, chance: Chance): Scenario => ({
+  ...scenario,
+  config: { ...scenario.config, page_size: 10 },
+  service: {
+    ...scenario.service,
+    reviews: chance.between(10, 16),
+    order: 'ascending',
+    hasShortPages: true,
+    shortestPage: 0.1,
+    churn: chance.pick([0.2, 0.5]),
+    burst: 1,
+  },
+  disturbances: scenario.disturbances.map((each) => (each.what === 'rows' ? { ...each, count: 1 } : each)),
+})
+
 const mayEndRun = (disturbance: Disturbance, hasFixedToken: boolean): boolean => {
   switch (disturbance.what) {
     case 'slow reader':

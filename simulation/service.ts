@@ -28,8 +28,9 @@ export type ServiceTraits = FrontTraits &
     readonly clamp: number
     /** Whether its answers tell how many rows a page may have. */
     readonly tellsLimit: boolean
-    /** Whether pages at times have fewer rows than asked for. */
+    /** Whether pages at times have fewer rows than asked for: at least this part of them, by default 0.4. */
     readonly hasShortPages: boolean
+    readonly shortestPage?: number
     /** Whether it refuses an offset behind the last row. */
     readonly refusesEnd: boolean
     /** How likely it is that rows change after a page. */
@@ -103,7 +104,11 @@ export const createService = (traits: ServiceTraits, now: () => number, chance: 
     if (traits.refusesEnd && offset > 0 && offset >= listed.length)
       return { status: 400, body: refuse(400, 'the offset is too large') }
     const most = Math.min(limit, clamp)
-    const length = traits.hasShortPages && chance.happens(0.3) ? Math.ceil(most * (0.4 + chance.next() * 0.6)) : most
+    const { shortestPage = 0.4 } = traits
+    const length =
+      traits.hasShortPages && chance.happens(0.3)
+        ? Math.ceil(most * (shortestPage + chance.next() * (1 - shortestPage)))
+        : most
     const isEmpty = fault === 'empty page' || fault === 'empty page with an error'
     // The answer to another request, as its echo tells.
     const served = fault === 'other offset' ? offset + 1 : offset
