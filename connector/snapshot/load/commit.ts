@@ -1,32 +1,30 @@
-import { type Database, quoteIdentifier } from '../store/database'
+import type { Database } from '../store/database'
 import { isOutOfMemory } from '../store/failures'
-import { type CursorRange, cursorSql, updateLoadsSql, updateRowCountsSql } from '../store/metadata'
+import { updateLoadsSql, updateRowCountsSql } from '../store/metadata'
 import {
   attributeOf,
   type Column,
-  deletionsTableName,
   findReviewReference,
-  hasTombstonesSql,
   listStreamTables,
-  type ReviewReference,
-  reviewsTableName,
   type Table,
   tombstoneColumnNames,
 } from '../store/tables'
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
 import { evolveTable, findUndeclaredColumns, mapToColumns } from './evolve'
 import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'
-import { findMetVersions, type KnownRows, learnTables, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import {
-  applyDeletions,
-  applyKnownDeletions,
-  insertRowsSql,
-  keepNewestSql,
-  removeOldChildren,
-  removeTombstonesSql,
-  tombstoneDeletionsSql,
-} from './merge'
-import type { Change } from './stream-load'
+  type AddedRows,
+  countStraysSql,
+  findMetVersions,
+  type KnownRows,
+  learnTables,
+  metKeysSql,
+  type ReviewBatch,
+  rememberRows,
+  wholeReviewsMessage,
+} from './lookups'
+import { applyKnownDeletions, applyTombstones, insertRowsSql, keepNewestSql, removeOldChildren } from './merge'
+import { type Change, findCursorRange, reviewPartsSql } from './stream-load'
 
 /** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
 type Batch = { readonly change: Change; readonly table: Table; readonly batch: string; readonly staged?: TypedRows }
@@ -115,18 +113,21 @@ const commitChanges = async (
   const undo = () => changes.map(({ load }, i) => Object.assign(load, { table: oldTables[i] ?? load.table }))
   try {
     const prepared = await prepareChanges(db, changes, tables)
-    await db.transaction(
+    const added = await db.transaction(
       () => commitWithin(db, changes, prepared, tables, now),
       undo,
       () => learnEarly(db, changes, tables),
     )
+    // The commit is made: what fails here is learned from the lake by the next one.
+    await rememberRows(db, added).catch(() => undefined)
   } finally {
-    const staged = changes.flatMap(({ load }, i) => (isOfShare(db, load) ? [stagedName(i)] : []))
-    if (staged.length > 0) await db.run(staged.map((name) => `DROP TABLE IF EXISTS ${name}`).join('; '))
+    const kept = changes.flatMap(({ load }, i) => (isOfShare(db, load) ? [stagedName(i), batchName(i)] : []))
+    if (kept.length > 0) await db.run(kept.map((name) => `DROP TABLE IF EXISTS ${name}`).join('; '))
   }
 }
 
 const stagedName = (i: number): string => `temp._rows_${i}`
+const batchName = (i: number): string => `temp._batch_${i}`
 
 /** Whether several processes write side by side: only into a lake, each its share. */
 const isOfShare = (db: Database, { share }: Change['load']): boolean => db.lake !== undefined && share !== undefined
@@ -182,13 +183,14 @@ const prepareChanges = async (
   return prepared
 }
 
+/** Returns what it has added to tables to which it has only added, of a share. */
 const commitWithin = async (
   db: Database,
   changes: ReadonlyArray<Change>,
   prepared: ReadonlyArray<Prepared>,
   tables: ReadonlyArray<Table>,
   now: number,
-): Promise<void> => {
+): Promise<ReadonlyArray<AddedRows>> => {
   // Another writer of a lake may have added columns: rows that are written anew would lose what these hold.
   const isShared = changes.some(({ load }) => isOfShare(db, load))
   const addsColumns = prepared.some(({ undeclared }) => undeclared.length > 0)
@@ -203,16 +205,17 @@ const commitWithin = async (
   )
   const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
   const batches = changes
-    .map((change, i): Batch => ({ ...prepared[i], change, table: change.load.table, batch: `temp._batch_${i}` }))
+    .map((change, i): Batch => ({ ...prepared[i], change, table: change.load.table, batch: batchName(i) }))
     .filter(({ change: { spool } }) => spool.count() > 0)
   const known = isShared ? await learnChanged(db, changes, currentTables) : new Map<string, KnownRows>()
-  for (const batch of batches) await insertBatch(db, batch, known.get(batch.table.name))
-  for (const batch of batches) await applyTombstones(db, batch, references)
+  const merged = new Set<Table>()
+  for (const batch of batches) if (await insertBatch(db, batch, known.get(batch.table.name))) merged.add(batch.table)
+  for (const batch of batches) if (batch.change.target.key.length > 0) await applyTombstones(db, batch, references)
   const reviewBatches = batches.flatMap(({ table, batch }): ReadonlyArray<ReviewBatch> => {
     const self = findReviewReference(table)
     return self === undefined ? [] : [{ ...self, batch }]
   })
-  await applyKnownDeletions(db, reviewBatches, references)
+  const hasGone = await applyKnownDeletions(db, reviewBatches, references)
   await removeOldChildren(db, reviewBatches, references, known)
   for (const change of changes) {
     const { load, target, status } = change
@@ -228,8 +231,9 @@ const commitWithin = async (
   // A share commits often: its tables are counted once it has ended.
   const counts = !isShared || changes.some(({ status }) => status !== 'running')
   const updates = changes.map((change) => {
-    const { id, stream } = change.load
-    return { ...change, id, stream, range: batches.filter((batch) => batch.change === change).map(findCursorRange)[0] }
+    const { id, stream, table } = change.load
+    const batch = batches.find((other) => other.change === change)
+    return { ...change, id, stream, range: batch && findCursorRange(change, table, batch.batch) }
   })
   // Each statement waits for its turn on the thread that reads on, so these are sent as one.
   await db.run(
@@ -241,17 +245,30 @@ const commitWithin = async (
         listed.filter(({ history }) => history).map(({ name }) => name),
         counts,
       ),
-      ...batches.map(({ batch }) => `DROP TABLE ${batch}`),
+      ...(isShared ? [] : batches.map(({ batch }) => `DROP TABLE ${batch}`)),
     ].join(';\n'),
   )
+  const removes = changes.some(
+    ({ load: { table }, activatesGeneration, status, target }) =>
+      findReviewReference(table) !== undefined &&
+      (activatesGeneration || (status === 'complete' && target.minimumGeneration > 0)),
+  )
+  const isMerged = hasGone || removes || reviewBatches.some(({ table }) => merged.has(table))
+  if (!isShared || addsColumns || isMerged) return []
+  if (Number(await db.scalar(countStraysSql(reviewBatches))) > 0) return []
+  db.lake?.describeCommit(wholeReviewsMessage)
+  return [...known].flatMap(([name, rows]) => {
+    const batch = batches.find(({ table }) => table.name === name)
+    return batch !== undefined && merged.has(batch.table) ? [] : [{ known: rows, batch: batch?.batch }]
+  })
 }
 
-/** Types the records of a batch into their table, one row for each key. */
+/** Types the records of a batch into their table, one row for each key. Returns whether rows had keys that others have. */
 const insertBatch = async (
   db: Database,
   { change: { target, spool }, table, batch, staged }: Batch,
   known: KnownRows | undefined,
-): Promise<void> => {
+): Promise<boolean> => {
   const { key, cursor } = mapToColumns(table, target)
   const self = findReviewReference(table)
   const wanted = new Set<string | undefined>([...key, cursor, self?.id, self?.time, ...tombstoneColumnNames])
@@ -273,28 +290,5 @@ const insertBatch = async (
     await db.run(keepNewestSql(table, key, cursor, rows, scope))
   }
   await db.run(insertRowsSql(table, rows, hasMet ? key : []))
-}
-
-/** A tombstone of a review has taken its turn as a version; now it deletes what refers to the review, and is removed. */
-const applyTombstones = async (
-  db: Database,
-  { change: { target }, table, batch }: Batch,
-  references: ReadonlyArray<ReviewReference>,
-): Promise<void> => {
-  const self = table.name === reviewsTableName && target.key.length > 0 ? findReviewReference(table) : undefined
-  const tombstone = hasTombstonesSql(table, 't')
-  if (self === undefined || tombstone === undefined) return
-  await db.run(tombstoneDeletionsSql({ ...self, batch }, tombstone))
-  await applyDeletions(db, references, [deletionsTableName])
-  await db.run(removeTombstonesSql(table, tombstone))
-}
-
-const findCursorRange = ({ change: { load, target }, table, batch }: Batch): CursorRange | undefined => {
-  const name = mapToColumns(table, target).cursor
-  if (load.cursor === undefined || name === undefined) return undefined
-  const cursor = { ...load.cursor, name }
-  const [least = '', greatest = ''] = ['min', 'max'].map((aggregate) =>
-    cursorSql(cursor, `${aggregate}(t.${quoteIdentifier(cursor.name)})`),
-  )
-  return { table: batch, least, greatest, type: cursor.type }
+  return hasMet
 }

@@ -17,7 +17,7 @@ import {
 } from '../store/tables'
 import type { LoadTarget } from './earlier-runs'
 import type { Spool } from './insert'
-import { repeatedKeysSql } from './lookups'
+import { keySql } from './lookups'
 import { keepNewestSql } from './merge'
 
 /**
@@ -277,4 +277,12 @@ const applyChangedKey = async (db: Database, info: StreamInfo, table: Table, tar
     )
   await db.run(repeatedKeysSql(table, key))
   await db.run(keepNewestSql(table, key, cursor))
+}
+
+/** Into `_met`: the keys that several rows of the table have. */
+export const repeatedKeysSql = (table: Table, key: ReadonlyArray<string>): string => {
+  const { names, columns } = keySql(key)
+  return `
+  CREATE OR REPLACE TEMP TABLE _met AS
+  SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t) GROUP BY ${names} HAVING count(*) > 1`
 }

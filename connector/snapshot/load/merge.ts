@@ -14,12 +14,14 @@ import {
 } from '../store/tables'
 import type { TypedRows } from './insert'
 import {
+  batchIdsSql,
   countVersionsSql,
+  isChildTable,
   type KnownRows,
   keySql,
   knownDeletionsSql,
-  newestVersionsSql,
   type ReviewBatch,
+  referencesSql,
 } from './lookups'
 
 // Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of ours. Nothing
@@ -236,16 +238,17 @@ export const removeOldRows = async (
   await db.run(removeOldGenerationsSql(table, minimumGeneration, now, part))
 }
 
-/** Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have come first. */
+/** Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have come first. Returns whether there is one. */
 export const applyKnownDeletions = async (
   db: Database,
   batches: ReadonlyArray<ReviewBatch>,
   references: ReadonlyArray<ReviewReference>,
-): Promise<void> => {
-  if (batches.length === 0) return
+): Promise<boolean> => {
+  if (batches.length === 0) return false
   const deletions = references.filter(({ table }) => table.name === deletionsTableName)
-  if (Number(await db.scalar(`${knownDeletionsSql(deletions, batches)}; SELECT count(*) FROM _gone`)) > 0)
-    await applyDeletions(db, references, [deletionsTableName])
+  const hasGone = Number(await db.scalar(`${knownDeletionsSql(deletions, batches)}; SELECT count(*) FROM _gone`)) > 0
+  if (hasGone) await applyDeletions(db, references, [deletionsTableName])
+  return hasGone
 }
 
 /** Removes the rows of older versions of the reviews that the batches name. */
@@ -255,9 +258,7 @@ export const removeOldChildren = async (
   references: ReadonlyArray<ReviewReference>,
   known: ReadonlyMap<string, KnownRows>,
 ): Promise<void> => {
-  const children = references.filter(
-    ({ table }) => table.name !== reviewsTableName && table.name !== deletionsTableName,
-  )
+  const children = references.filter(({ table }) => isChildTable(table))
   const versions = batches.filter(({ table }) => table.name !== deletionsTableName)
   if (children.length === 0 || versions.length === 0) return
   const parents = references.filter(({ table }) => table.name === reviewsTableName)
@@ -266,4 +267,28 @@ export const removeOldChildren = async (
   const versionsSql = newestVersionsSql([...parents, ...children], versions)
   if (Number(await db.scalar(`${versionsSql}; SELECT count(*) FROM _version`)) === 0) return
   for (const child of children) await db.run(removeOldVersionsSql(child))
+}
+
+/** Into `_version`: the newest version of each review that the batches name and of which the tables hold more than one. */
+export const newestVersionsSql = (
+  tables: ReadonlyArray<ReviewReference>,
+  batches: ReadonlyArray<ReviewBatch>,
+): string => `
+  CREATE OR REPLACE TEMP TABLE _version AS
+  SELECT id, max(time) AS time FROM (${tables.map(referencesSql).join(' UNION ALL ')})
+  WHERE id IN (${batchIdsSql(batches)})
+  GROUP BY id HAVING min(time) < max(time)`
+
+/** A tombstone of a review has taken its turn as a version; now it deletes what refers to the review, and is removed. */
+export const applyTombstones = async (
+  db: Database,
+  { table, batch }: Pick<ReviewBatch, 'table' | 'batch'>,
+  references: ReadonlyArray<ReviewReference>,
+): Promise<void> => {
+  const self = table.name === reviewsTableName ? findReviewReference(table) : undefined
+  const tombstone = hasTombstonesSql(table, 't')
+  if (self === undefined || tombstone === undefined) return
+  await db.run(tombstoneDeletionsSql({ ...self, batch }, tombstone))
+  await applyDeletions(db, references, [deletionsTableName])
+  await db.run(removeTombstonesSql(table, tombstone))
 }

@@ -1,19 +1,22 @@
 import * as E from 'fp-ts/Either'
 import { CommandError, parseJson, type StreamInfo, systemFailure } from '../../cdk'
-import { type Database, quoteLiteral } from '../store/database'
+import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { addFurtherIds, forgottenRecordsSql, removeForgottenSql } from '../store/forgotten'
 import {
+  type CursorRange,
   countRowsSql,
+  cursorSql,
   declareStreams,
   type LoadStatus,
   listStreamMetadata,
   type StreamMetadata,
   updateRowCountsSql,
 } from '../store/metadata'
-import { type Column, listStreamTables, type Table } from '../store/tables'
+import { type Column, listStreamTables, type ReviewReference, type Table } from '../store/tables'
 import { chooseLoadTarget, declareShareLoads, type LoadOptions, type LoadTarget } from './earlier-runs'
 import { findColumn, mapToColumns, prepareTable, rejectStream } from './evolve'
 import { createSpool, type Spool } from './insert'
+import { referencesSql } from './lookups'
 
 /** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
 export type Load = {
@@ -260,3 +263,30 @@ export const summarizeLoad = ({ stream, status, records, startedAt, endedAt }: L
   records,
   seconds: ((endedAt ?? now) - startedAt) / 1000,
 })
+
+/**
+ * In which of so many parts, from 0, the review of each record is, by `batch` and `seq`. Reviews whose rows in the tables are of near times share a
+ * part, since rows that were written together lie together; new reviews come last.
+ */
+export const reviewPartsSql = (
+  tables: ReadonlyArray<ReviewReference>,
+  values: ReadonlyArray<string>,
+  count: number,
+): string => `
+  CREATE OR REPLACE TEMP TABLE _value AS ${values.map((sql, batch) => `SELECT ${batch} AS batch, seq, value FROM (${sql})`).join(' UNION ALL ')};
+  CREATE OR REPLACE TEMP TABLE _part AS
+  SELECT id, ntile(${count}) OVER (ORDER BY min(time) NULLS LAST, id) - 1 AS part
+  FROM (${tables.map(referencesSql).join(' UNION ALL ')} UNION ALL SELECT DISTINCT value AS id, NULL AS time FROM _value)
+  WHERE id IN (SELECT value FROM _value) GROUP BY id;
+  SELECT batch::INTEGER, seq::INTEGER, coalesce(part, 0)::INTEGER FROM _value LEFT JOIN _part ON value = id`
+
+/** The least and the greatest cursor of a change whose records are in `batch`, typed as in `table`. */
+export const findCursorRange = ({ load, target }: Change, table: Table, batch: string): CursorRange | undefined => {
+  const name = mapToColumns(table, target).cursor
+  if (load.cursor === undefined || name === undefined) return undefined
+  const cursor = { ...load.cursor, name }
+  const [least = '', greatest = ''] = ['min', 'max'].map((aggregate) =>
+    cursorSql(cursor, `${aggregate}(t.${quoteIdentifier(cursor.name)})`),
+  )
+  return { table: batch, least, greatest, type: cursor.type }
+}

@@ -77,13 +77,13 @@ export const createSnapshotWriter = async (
   )
   const forgets = await hasForgotten(db)
   const loads = new Map<string, Load>()
-  let opening: ReadonlyArray<StreamInfo> = []
+  const opening: StreamInfo[] = []
   const checkedServices = new Set<string>()
   /** Undefined after a stream was opened. */
   let tables: ReadonlyArray<Table> | undefined
   const readTables = async (): Promise<ReadonlyArray<Table>> => (tables ??= await listStreamTables(db))
-  /** What was received since the last commit began. */
-  let received = { rows: 0, bytes: 0, since: now() }
+  /** What was received since the last commit began; `pageBytes`: since the last state too. */
+  let received = { rows: 0, bytes: 0, pageBytes: 0, since: now() }
   /** The states of a page, and the ends of streams, come one after another: a commit between them would leave the others at an older page. */
   let isCommitDue = false
   /** The stream whose state came first since the last other message: its next state begins a page, also where pages bring no rows. */
@@ -104,17 +104,15 @@ export const createSnapshotWriter = async (
     isCommitDue = false
     await waitForCommit()
     const changes = [...loads.values()].filter((load) => load.hasChanges).map((load) => takeChange(load, db.path))
-    received = { rows: 0, bytes: 0, since: now() }
+    received = { rows: 0, bytes: 0, pageBytes: 0, since: now() }
     if (changes.length === 0) return
     const current = await readTables()
     isCommitting = true
     pendingCommit = (forgets ? forgetArrivals(db, changes, current, now()) : Promise.resolve())
       .then(() => commitWithinMemory(db, describeChanges(changes), changes, current, now()))
       .catch((error) => Promise.reject(explainCommitFailure(changes, error)))
-      .then(async () => {
-        await db.checkpoint(maxLogBytes)
-        protectFiles(db.path)
-      })
+      .then(() => db.checkpoint(maxLogBytes))
+      .then(() => protectFiles(db.path))
       .catch((error) => {
         failed = { error }
       })
@@ -156,6 +154,7 @@ export const createSnapshotWriter = async (
       load.records += 1
       received.rows += 1
       received.bytes += row.json.length
+      received.pageBytes += row.json.length
       if (received.rows >= maxCommitRows || received.bytes >= maxBytes) await startCommit()
     }
   }
@@ -172,6 +171,9 @@ export const createSnapshotWriter = async (
     }
     if (Number.isFinite(count)) load.sourceRecords = (load.sourceRecords ?? 0) + count
     isCommitDue ||= now() - received.since >= (db.lake === undefined ? maxCommitMillis : maxLakeCommitMillis)
+    // A share commits before a page that would be too much: what comes with its review, the other shares need not learn.
+    isCommitDue ||= share !== undefined && received.bytes + received.pageBytes >= maxShareCommitBytes
+    received.pageBytes = 0
   }
 
   /** Removes most of the rows that a finished refresh has not read again, before the commit that ends it. */
@@ -217,8 +219,7 @@ export const createSnapshotWriter = async (
   const openStreams = async (): Promise<void> => {
     if (opening.length === 0) return
     await commit()
-    const infos = opening
-    opening = []
+    const infos = opening.splice(0)
     const opened = await db.withMemory(`preparing the table of ${infos.map(({ name }) => name).join(', ')}`, () =>
       openLoads(db, run, infos, { loadOptions, history, forgets, share: shareName }, now()),
     )
@@ -239,7 +240,7 @@ export const createSnapshotWriter = async (
         const running = previous?.status === 'running' ? previous : undefined
         if (running?.schema === JSON.stringify(schema)) return
         if (running === undefined) {
-          opening = [...opening, message.stream]
+          opening.push(message.stream)
           return db.lake === undefined ? openStreams() : undefined
         }
         await commit()

@@ -32,8 +32,8 @@ export type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
 /** One connection to one DuckDB file; its methods reject with DuckDB's own errors. */
 export type Database = {
   readonly path: string
-  /** Where a lake's rows are: a folder or an address of object storage. Undefined for a file. */
-  readonly lake?: { readonly dataPath: string }
+  /** Of a lake: its rows' folder or address of object storage, and what gives the open transaction's version a message. Undefined for a file. */
+  readonly lake?: { readonly dataPath: string; readonly describeCommit: (message: string) => void }
   /** Runs one or more statements; only a single statement may have `values`. `types`: for values whose type DuckDB cannot infer. */
   readonly run: (sql: string, values?: QueryParameters, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
   readonly query: (sql: string, values?: QueryParameters) => Promise<ReadonlyArray<RowValues>>

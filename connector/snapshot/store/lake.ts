@@ -106,8 +106,7 @@ export const openLake = (
   options: LakeOptions,
   opening: DatabaseOptions,
 ): TaskEither<Failure, Database> => {
-  const isPostgres = path.startsWith(postgresPrefix)
-  const place: LakePlace = { path, name: describeLake(path), isPostgres, access, options }
+  const place = { path, name: describeLake(path), isPostgres: path.startsWith(postgresPrefix), access, options }
   return TE.tryCatch(
     () => openPlace(place, opening),
     (error) =>
@@ -145,10 +144,8 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       await loadExtension(base, 'httpfs', options)
       // A commit looks for its keys in each file of a table; files never change, so that each is asked for once.
       // An upload holds one part of its file in memory, by default 80 MB: much where several processes share a machine, whose files are smaller.
-      await base.run(
-        `SET enable_external_file_cache = true
-         ${options.share === undefined ? '' : `; SET s3_uploader_max_filesize = '100GB'`}`,
-      )
+      const upload = options.share === undefined ? '' : `; SET s3_uploader_max_filesize = '100GB'`
+      await base.run(`SET enable_external_file_cache = true${upload}`)
       const secret = storageSecretSql(env)
       if (secret !== undefined) await base.run(secret)
     }
@@ -225,11 +222,17 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
     const ask = <A>(question: () => Promise<A>): Promise<A> =>
       runAgain(() => (isInTransaction ? question() : base.withMemory('reading the catalogue', question)))
     await runAgain(async () => undefined)
+    const described = { message: '' }
+    const lake = { dataPath, describeCommit: (message: string) => void Object.assign(described, { message }) }
     const commitOnce = <A>(body: () => Promise<A>, id: string, prepare?: () => Promise<unknown>): Promise<A> =>
       explain(async () => {
         const commit = async (): Promise<A> => {
+          described.message = ''
           const result = await body()
-          await base.run(`CALL lake.set_commit_message('feedback-connector', '', extra_info => ${quoteLiteral(id)})`)
+          const message = quoteLiteral(described.message)
+          await base.run(
+            `CALL lake.set_commit_message('feedback-connector', ${message}, extra_info => ${quoteLiteral(id)})`,
+          )
           return result
         }
         // From here on no statement is run again alone: a new connection would not have the lock.
@@ -240,12 +243,10 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
           isInTransaction = false
         }
       })
-    const isCommitted = async (id: string): Promise<boolean> =>
-      Number(
-        await base.scalar(
-          `SELECT count(*) FROM ducklake_snapshots('lake') WHERE commit_extra_info = ${quoteLiteral(id)}`,
-        ),
-      ) > 0
+    const isCommitted = async (id: string): Promise<boolean> => {
+      const sql = `SELECT count(*) FROM ducklake_snapshots('lake') WHERE commit_extra_info = ${quoteLiteral(id)}`
+      return Number(await base.scalar(sql)) > 0
+    }
     /** Runs `body` to its commit, again where that may help. */
     const transaction: Database['transaction'] = async (body, undo, prepare) => {
       const id = randomUUID()
@@ -277,14 +278,14 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
     return {
       ...base,
       path: name,
-      lake: { dataPath },
+      lake,
       transaction,
       run: (...statement) => runAgain(() => base.run(...statement)),
       query: (...statement) => ask(() => base.query(...statement)),
       scalar: (...statement) => ask(() => base.scalar(...statement)),
       stream: (...statement) => explain(() => requireLake().then(() => base.stream(...statement))),
       connect: async () => {
-        const other = { ...(await base.connect()), path: name, lake: { dataPath } }
+        const other = { ...(await base.connect()), path: name, lake }
         await other.run('USE lake')
         return other
       },

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import type { Message, StreamInfo } from '../../../connector/cdk/stream'
 import { openLoadStates } from '../../../connector/snapshot/load/earlier-runs'
+import { wholeReviewsMessage } from '../../../connector/snapshot/load/lookups'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
 import {
   checkpointMessage,
   contentJson,
   createStreamInfo,
+  deletedReviewsInfo,
   finishedMessage,
   instantSchema,
   integerSchema,
@@ -49,20 +51,28 @@ const readAll = async ({ db }: Snapshot) => {
  */
 const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => undefined, fail?: Error) => {
   const statements: Array<{ readonly sql: string; readonly isWithin: boolean }> = []
+  const messages: string[] = []
   let [isWithin, version] = [false, 0]
   // Each question is of another version, and there is no change feed: the tables are read anew.
   const noted = (sql: string): string => {
     statements.push({ sql, isWithin })
     version += 1
-    if (fail !== undefined && !isWithin && sql.includes('ducklake_current_snapshot')) throw fail
+    if (fail !== undefined && !isWithin && sql.includes('ducklake_snapshot_changes')) throw fail
     return sql
-      .replaceAll(`ducklake_current_snapshot('lake')`, `(SELECT ${version} AS id)`)
-      .replaceAll(`ducklake_snapshots('lake')`, '(SELECT 0 AS snapshot_id)')
+      .replaceAll(
+        '__ducklake_metadata_lake.ducklake_snapshot_changes',
+        `(SELECT ${version + 1} AS snapshot_id, '' AS changes_made, '' AS commit_message)`,
+      )
+      .replaceAll(
+        '__ducklake_metadata_lake.ducklake_table',
+        `(SELECT 0 AS table_id, '' AS table_name, NULL AS end_snapshot)`,
+      )
+      .replaceAll(`ducklake_last_committed_snapshot('lake')`, '(SELECT NULL AS id)')
       .replaceAll('t.snapshot_id', '0')
   }
   const lake: Database = {
     ...db,
-    lake: { dataPath: '/data' },
+    lake: { dataPath: '/data', describeCommit: (message) => void messages.push(message) },
     run: (sql, ...rest) => db.run(noted(sql), ...rest),
     query: async (sql, ...rest) => db.query(noted(sql), ...rest),
     scalar: (sql, ...rest) => db.scalar(noted(sql), ...rest),
@@ -76,7 +86,7 @@ const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => u
       })
     },
   }
-  return { snapshot: { db: lake }, statements }
+  return { snapshot: { db: lake }, statements, messages }
 }
 const share = { index: 0, count: 2 }
 const listStaged = ({ db }: Snapshot) =>
@@ -124,6 +134,52 @@ describe('a commit into a lake that several processes share', () => {
     await expect(load(new Error('Out of Memory Error: failed to allocate data'))).rejects.toThrow('memory')
   })
 
+  const reviews = [reviewJson(1, 1), reviewJson(2, 2)]
+  const contents = [contentJson(1, 1, 1), contentJson(1, 1, 2), contentJson(2, 2, 1)]
+  it.each<[string, boolean, ReadonlyArray<string>, ReadonlyArray<string>]>([
+    ['reviews with their contents', true, reviews, contents],
+    ['reviews alone', true, reviews, []],
+    ['nothing', true, [], []],
+    ['contents alone', false, [], contents],
+    ['a content of another review', false, reviews, [...contents, contentJson(3, 1, 1)]],
+    ['a content of another version', false, reviews, [...contents, contentJson(2, 1, 2)]],
+    ['a review that the lake has', false, [...reviews, reviewJson(7, 1)], contents],
+    ['a review twice', false, [...reviews, ...reviews], contents],
+    ['a content that the lake has', false, [...reviews, reviewJson(8, 1)], [...contents, contentJson(8, 1, 1)]],
+    ['a review that was deleted', false, [...reviews, reviewJson(9, 1)], contents],
+    ['a review with a new attribute', false, [...reviews, '{"id":5,"new":1}'], contents],
+  ])('says that it adds whole reviews where it does no more: %s', async (_, isWhole, ownReviews, ownContents) => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    const streams = [reviewsInfo(), reviewContentsInfo(), deletedReviewsInfo()]
+    await writeMessages(memory, [
+      ...streams.map((stream) => startedMessage(stream)),
+      recordsMessage('reviews', reviewJson(7, 1)),
+      recordsMessage('review_contents', contentJson(8, 1, 1)),
+      recordsMessage('deleted_reviews', '{"id":9,"modifiedTime":"2026-01-01T09:00:00.000Z"}'),
+    ])
+    const { snapshot, messages } = watchLake(memory)
+    await writeMessages(
+      snapshot,
+      [
+        ...streams.slice(0, 2).map((stream) => startedMessage(stream)),
+        recordsMessage('reviews', ...ownReviews),
+        recordsMessage('review_contents', ...ownContents),
+      ],
+      { share },
+    )
+    expect(messages).toEqual(isWhole ? [wholeReviewsMessage] : [])
+    memory.db.close()
+  })
+
+  it('says nothing of what it adds where no other process writes', async () => {
+    const memory = await openMemorySnapshot()
+    const { snapshot, messages } = watchLake(memory)
+    await writeMessages(snapshot, [startedMessage(reviewsInfo()), recordsMessage('reviews', ...reviews)])
+    expect(messages).toEqual([])
+    memory.db.close()
+  })
+
   it.each([undefined, share])('may find its new columns there, as another writer has added them: %j', async (own) => {
     const memory = await openMemorySnapshot()
     await openLoadStates(memory, share, 'incremental', 0)
@@ -149,6 +205,28 @@ describe('a commit into a lake that several processes share', () => {
       { id: 8, new: null, other: null },
     ])
     expect(await memory.db.query('SELECT id, "new" FROM locations')).toEqual([{ id: 1, new: '2' }])
+    memory.db.close()
+  })
+
+  it('meets its keys where another writer has widened their type since its rows were typed', async () => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    const write = (target: Snapshot, seen: string) =>
+      writeMessages(
+        target,
+        [startedMessage(locationsInfo), recordsMessage('locations', `{"id":1,"seen":"2026-01-0${seen}T00:00:00Z"}`)],
+        { share },
+      )
+    await write(memory, '1')
+    let commits = 0
+    const { snapshot } = watchLake(memory, async () => {
+      commits += 1
+      if (commits === 1) await memory.db.run('ALTER TABLE locations ALTER COLUMN id TYPE VARCHAR')
+    })
+    await write(snapshot, '2')
+    expect(await memory.db.query('SELECT id, seen::VARCHAR AS seen FROM locations')).toEqual([
+      { id: '1', seen: '2026-01-02 00:00:00+00' },
+    ])
     memory.db.close()
   })
 

@@ -127,7 +127,7 @@ describe('the processes that share a backfill', () => {
 
   it('of a lake keep out a run of the whole until all are complete', async () => {
     const { db } = await openMemorySnapshot()
-    const lake = { db: { ...db, lake: { dataPath: '/data' } } }
+    const lake = { db: { ...db, lake: { dataPath: '/data', describeCommit: () => undefined } } }
     expect(await openLoadStates(lake, undefined, 'incremental', emittedAt)).toEqual({})
     await runShare({ db }, first)
     await runShare({ db }, second)
@@ -196,7 +196,7 @@ describe('shares are settled', () => {
 
   it('though one has been opened and has read nothing, and runs are not kept out by it', async () => {
     const { db } = await openMemorySnapshot()
-    const lake = { db: { ...db, lake: { dataPath: '/data' } } }
+    const lake = { db: { ...db, lake: { dataPath: '/data', describeCommit: () => undefined } } }
     await openLoadStates(lake, { index: 0, count: 3 }, 'incremental', emittedAt)
     await openLoadStates(lake, first, 'incremental', emittedAt)
     expect(await openLoadStates(lake, undefined, 'incremental', emittedAt)).toEqual({})

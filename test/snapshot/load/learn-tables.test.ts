@@ -1,9 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
+  countStraysSql,
   countVersionsSql,
   findMetVersions,
+  type KnownRows,
   learnTables,
   type ReviewBatch,
+  rememberRows,
+  wholeReviewsMessage,
 } from '../../../connector/snapshot/load/lookups'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { findReviewReference, listStreamTables, type Table } from '../../../connector/snapshot/store/tables'
@@ -17,6 +21,8 @@ import {
   writeMessages,
 } from '../../support/snapshot-messages'
 
+const changesTable = '__ducklake_metadata_lake.ducklake_snapshot_changes'
+
 let snapshot: Snapshot
 let tables: ReadonlyArray<Table>
 beforeEach(async () => {
@@ -26,14 +32,17 @@ beforeEach(async () => {
     ...streamMessages(reviewContentsInfo(), contentJson(1, 1, 7)),
   ])
   tables = await listStreamTables(snapshot.db)
-  // What DuckLake says of a lake: its version, those that it keeps, and the rows that versions have added.
+  // What DuckLake says of a lake: what its versions have changed, which it keeps, the ids of its tables, and the rows that versions have added.
   await snapshot.db.run(`
-    CREATE TABLE version AS SELECT 5 AS id;
-    CREATE TABLE kept AS SELECT range AS snapshot_id FROM range(6);
+    ATTACH ':memory:' AS __ducklake_metadata_lake;
+    CREATE TABLE ${changesTable} (snapshot_id BIGINT, changes_made VARCHAR, commit_message VARCHAR);
+    INSERT INTO ${changesTable} SELECT range, 'inserted_into_table:7,inserted_into_table:8', '' FROM range(6);
+    CREATE TABLE __ducklake_metadata_lake.ducklake_table AS
+      SELECT * FROM (VALUES (7, 'reviews', NULL), (6, 'review_contents', 3), (8, 'review_contents', NULL)) AS t(table_id, table_name, end_snapshot);
     ALTER TABLE reviews ADD COLUMN snapshot_id BIGINT DEFAULT 5; ALTER TABLE review_contents ADD COLUMN snapshot_id BIGINT DEFAULT 5;
     CREATE TABLE added AS SELECT *, 0 AS version FROM reviews WHERE false;
-    CREATE MACRO ducklake_current_snapshot(lake) AS TABLE FROM version;
-    CREATE MACRO ducklake_snapshots(lake) AS TABLE FROM kept;
+    CREATE TABLE committed (id BIGINT);
+    CREATE MACRO ducklake_last_committed_snapshot(lake) AS TABLE SELECT max(id) AS id FROM committed;
     CREATE MACRO ducklake_table_insertions(lake, folder, name, first, last) AS TABLE
       SELECT * FROM added WHERE version BETWEEN first AND last AND lake = 'lake' AND folder = 'main' AND name = 'reviews'`)
 })
@@ -43,14 +52,20 @@ const reviewsOf = (all: ReadonlyArray<Table>) => all.filter(({ name }) => name =
 const learn = (all: ReadonlyArray<Table> = reviewsOf(tables)) => learnTables(snapshot.db, [], all)
 /** The ids, up to 9, that are known of a table, each as often as it is known. */
 const listKnown = async (all?: ReadonlyArray<Table>): Promise<ReadonlyArray<number>> => {
-  const set = (await learn(all)).get('reviews')?.set
+  const set = (await learn(all)).get('reviews')?.sets[0]
   const rows = await snapshot.db.query(`SELECT id FROM range(10) AS ids(id) JOIN ${set} ON key = hash(id) ORDER BY id`)
   return rows.map(({ id }) => Number(id))
 }
-const add = (version: number, id: number) =>
-  snapshot.db.run(
-    `UPDATE version SET id = ${version}; INSERT INTO kept VALUES (${version}); INSERT INTO added BY NAME SELECT * REPLACE (${id} AS id, ${version} AS snapshot_id), ${version} AS version FROM reviews LIMIT 1`,
+/** A version, and what it has changed. */
+const addVersion = (version: number, changes = '', message = '') =>
+  snapshot.db.run(`INSERT INTO ${changesTable} VALUES (${version}, '${changes}', '${message}')`)
+/** A version that has added a review. */
+const add = async (version: number, id: number, changes = 'inserted_into_table:7') => {
+  await addVersion(version, changes)
+  await snapshot.db.run(
+    `INSERT INTO added BY NAME SELECT * REPLACE (${id} AS id, ${version} AS snapshot_id), ${version} AS version FROM reviews LIMIT 1`,
   )
+}
 
 describe('what a share learns of the lake', () => {
   it('is every row at first, and then what the versions have added since', async () => {
@@ -69,7 +84,7 @@ describe('what a share learns of the lake', () => {
     await listKnown()
     await add(6, 3)
     await add(7, 4)
-    await snapshot.db.run('DELETE FROM kept WHERE snapshot_id = 6; DELETE FROM reviews WHERE id = 2')
+    await snapshot.db.run(`DELETE FROM ${changesTable} WHERE snapshot_id = 6; DELETE FROM reviews WHERE id = 2`)
     expect(await listKnown()).toEqual([1])
     await add(8, 5)
     expect(await listKnown()).toEqual([1, 5])
@@ -95,19 +110,21 @@ describe('what a share learns of the lake', () => {
     }
     await learnById('BIGINT')
     await snapshot.db.run('CREATE OR REPLACE TABLE reviews AS SELECT * REPLACE (id::VARCHAR AS id) FROM reviews')
-    const set = (await learnById('VARCHAR')).get('reviews')?.set
+    const set = (await learnById('VARCHAR')).get('reviews')?.sets[0]
     expect(
       await snapshot.db.scalar(`SELECT count(*) FROM ${set} WHERE key IN (hash(1::VARCHAR), hash(2::VARCHAR))`),
     ).toBe(2)
   })
 
   it('is kept apart by table, whichever is learned first', async () => {
-    const contents = tables.filter(({ name }) => name === 'review_contents')
+    const [reviews = [], contents = []] = ['reviews', 'review_contents'].map((wanted) =>
+      tables.filter(({ name }) => name === wanted),
+    )
     await listKnown()
-    const first = (await learn(contents)).get('review_contents')?.set
+    const first = (await learn([...contents, ...reviews])).get('review_contents')?.sets.at(-1)
     await snapshot.db.run('UPDATE reviews SET id = 3 WHERE id = 2; INSERT INTO reviews BY NAME SELECT 4 AS id')
     expect(await listKnown()).toEqual([1, 2])
-    expect((await learn([...tables].reverse())).get('review_contents')?.set).toBe(first)
+    expect((await learn([...reviews, ...contents])).get('review_contents')?.sets.at(-1)).toBe(first)
     expect(await snapshot.db.scalar(`SELECT count(*) FROM ${first} WHERE key = hash(1)`)).toBe(1)
   })
 
@@ -130,11 +147,230 @@ describe('what a share learns of the lake', () => {
       ['review_contents', ['reviewId']],
       ['reviews', ['id']],
     ])
-    const times = await snapshot.db.query(`SELECT epoch_ms(time) AS time FROM ${known.get('reviews')?.set} ORDER BY 1`)
+    const times = await snapshot.db.query(
+      `SELECT epoch_ms(time) AS time FROM ${known.get('reviews')?.sets[0]} ORDER BY 1`,
+    )
     expect(times.map(({ time }) => Number(time))).toEqual(
       ['01', '02'].map((minute) => Date.parse(`2026-01-01T00:${minute}:00Z`)),
     )
-    expect(await snapshot.db.scalar(`SELECT count(*) FROM ${known.get('others')?.set}`)).toBe(2)
+    expect(await snapshot.db.scalar(`SELECT count(*) FROM ${known.get('others')?.sets[0]}`)).toBe(2)
+  })
+})
+
+describe('what a share learns of rows that belong to reviews', () => {
+  const reviewsAndContents = () => tables.filter(({ name }) => name !== 'deleted_reviews')
+  const learnContents = async (): Promise<KnownRows> => {
+    const known = (await learn(reviewsAndContents())).get('review_contents')
+    if (known === undefined) throw new Error('nothing is known of contents')
+    return known
+  }
+  const listIds = async (sets: ReadonlyArray<string>): Promise<ReadonlyArray<number>> => {
+    const rows = await snapshot.db.query(
+      `SELECT id FROM range(100) AS ids(id) JOIN (${sets.map((set) => `FROM ${set}`).join(' UNION ALL ')}) ON key = hash(id) ORDER BY id`,
+    )
+    return rows.map(({ id }) => Number(id))
+  }
+  /** The reviews whose contents are known by themselves. */
+  const listOwn = async () => listIds((await learnContents()).sets.slice(1))
+  /** A version that has added a content of a review. */
+  const addContent = async (version: number, id: number, message?: string, changes = 'inserted_into_table:8') => {
+    await addVersion(version, changes, message)
+    await snapshot.db.run(
+      `INSERT INTO review_contents BY NAME SELECT * REPLACE (${id} AS "reviewId", ${version} AS snapshot_id) FROM review_contents LIMIT 1`,
+    )
+  }
+
+  it('is their review where they came with it, and themselves where they may have come alone', async () => {
+    expect(await listOwn()).toEqual([1])
+    await addContent(6, 10, wholeReviewsMessage)
+    await addContent(7, 11)
+    await addContent(8, 12, 'Adds reviews.')
+    expect(await listOwn()).toEqual([1, 11, 12])
+    await addContent(9, 13, wholeReviewsMessage)
+    expect(await listOwn()).toEqual([1, 11, 12])
+    expect(await listIds((await learnContents()).sets)).toEqual([1, 1, 2, 11, 12])
+  })
+
+  it('is the same for a process that begins, where the lake keeps all versions', async () => {
+    await addContent(6, 10, wholeReviewsMessage)
+    await addContent(7, 11)
+    expect(await listOwn()).toEqual([1, 11])
+    await snapshot.db.run(`DROP TABLE temp._known; DELETE FROM ${changesTable} WHERE snapshot_id = 3`)
+    expect(await listOwn()).toEqual([1, 10, 11])
+  })
+
+  it.each([
+    ['deleted_from_table:8,inlined_delete:8,created_table:"main"."x",altered_table:8,dropped_view:3', []],
+    ['inserted_into_table:6,inlined_insert:7', []],
+    ['inlined_insert:7,inlined_insert:8', [10]],
+    ['created_table:"main"."a,inserted_into_table:8"', []],
+    ['a_change_of_a_later_version:1', [10]],
+  ])('are read of a version that says it has %s as it should be: %j', async (changes, expected) => {
+    await listOwn()
+    await addContent(6, 10, '', changes)
+    expect((await listOwn()).filter((id) => id === 10)).toEqual(expected)
+  })
+
+  it('are all read again where a version between was expired', async () => {
+    await listOwn()
+    await addContent(6, 10, wholeReviewsMessage)
+    await addContent(7, 11, wholeReviewsMessage)
+    await snapshot.db.run(`DELETE FROM ${changesTable} WHERE snapshot_id = 6`)
+    expect(await listOwn()).toEqual([1, 10, 11])
+  })
+
+  it('are those too that the open transaction has written anew, of all versions', async () => {
+    await addContent(6, 10)
+    await snapshot.db.run('UPDATE review_contents SET snapshot_id = NULL')
+    expect(await listOwn()).toEqual([1, 10])
+  })
+
+  it('is by themselves alone where the lake has no reviews, or a column hides the versions', async () => {
+    const contents = tables.filter(({ name }) => name === 'review_contents')
+    expect((await learn(contents)).get('review_contents')?.sets).toHaveLength(1)
+    const hidden = tables.map((table) => ({
+      ...table,
+      columns: [...table.columns, { name: 'snapshot_id', type: 'BIGINT' as const }],
+    }))
+    const hiddenContents = hidden.filter(({ name }) => name === 'review_contents')
+    for (const all of [hidden, [...reviewsOf(hidden), ...contents], [...reviewsOf(tables), ...hiddenContents]])
+      expect((await learn(all)).get('review_contents')?.sets).toHaveLength(1)
+  })
+
+  it('has their versions in the scope of a merge, those of their review', async () => {
+    await learnContents()
+    await add(6, 10, 'inserted_into_table:7,inserted_into_table:8')
+    await snapshot.db.run(`UPDATE ${changesTable} SET commit_message = '${wholeReviewsMessage}' WHERE snapshot_id = 6`)
+    const known = await learnContents()
+    const contents = tables.find(({ name }) => name === 'review_contents') as Table
+    await snapshot.db.run('CREATE OR REPLACE TEMP TABLE _met AS SELECT 10 AS k0, 7 AS k1')
+    expect(await findMetVersions(snapshot.db, contents, ['reviewId', 'id'], known)).toBe(
+      '(t.snapshot_id IN (6) OR t.snapshot_id IS NULL)',
+    )
+  })
+})
+
+describe('what a share remembers of its own commit', () => {
+  const batchOf = (...ids: ReadonlyArray<number>) =>
+    snapshot.db.run(
+      `CREATE OR REPLACE TEMP TABLE batch AS SELECT id, TIMESTAMPTZ '2026-01-01T00:09:00Z' AS "modifiedTime" FROM range(10) AS ids(id) WHERE id IN (${ids.join(', ')})`,
+    )
+  const remember = async (version: number | undefined, batch?: string) => {
+    const known = (await learn()).get('reviews') as KnownRows
+    if (version !== undefined) await snapshot.db.run(`INSERT INTO committed VALUES (${version})`)
+    await rememberRows(snapshot.db, [{ known, batch }])
+  }
+
+  it('are its rows, which it need not read from the lake', async () => {
+    await batchOf(3, 4)
+    await remember(6, 'batch')
+    await addVersion(6, 'inserted_into_table:7')
+    // The lake would give another row of that version.
+    await add(7, 5)
+    await snapshot.db.run(
+      'INSERT INTO added BY NAME SELECT * REPLACE (9 AS id, 6 AS snapshot_id), 6 AS version FROM reviews LIMIT 1',
+    )
+    expect(await listKnown()).toEqual([1, 2, 3, 4, 5])
+    const rows = await snapshot.db.query(
+      `SELECT version, epoch_ms(time) AS time FROM temp._known_0 WHERE key = hash(3)`,
+    )
+    expect(rows.map(({ version, time }) => [Number(version), Number(time)])).toEqual([
+      [6, Date.parse('2026-01-01T00:09:00Z')],
+    ])
+  })
+
+  it('is that a table has nothing new where the commit had no rows for it', async () => {
+    await remember(6)
+    await addVersion(6, 'inserted_into_table:7')
+    await snapshot.db.run(
+      'INSERT INTO added BY NAME SELECT * REPLACE (9 AS id, 6 AS snapshot_id), 6 AS version FROM reviews LIMIT 1',
+    )
+    expect(await listKnown()).toEqual([1, 2])
+  })
+
+  it.each([undefined, 5, 7])(
+    'is nothing where the lake does not say that its version is the next one: %j',
+    async (version) => {
+      await batchOf(3, 4)
+      await remember(version, 'batch')
+      expect(await listKnown()).toEqual([1, 2])
+      await add(6, 3)
+      expect(await listKnown()).toEqual([1, 2, 3])
+    },
+  )
+})
+
+describe('rows of a commit that come without their review', () => {
+  const count = async (
+    reviews: ReadonlyArray<readonly [id: number, minute: number]> | undefined,
+    contents: ReadonlyArray<readonly [id: number | null, minute: number]>,
+    marked: ReadonlyArray<number> = [],
+  ): Promise<number> => {
+    const batch = (name: string, rows: ReadonlyArray<readonly [number | null, number]>, names: string) =>
+      snapshot.db.run(
+        `CREATE OR REPLACE TEMP TABLE ${name} AS SELECT *, NULL::VARCHAR AS _ab_cdc_deleted_at FROM (VALUES ${[[-1, 1], ...rows].map(([id, minute]) => `(${id}, TIMESTAMPTZ '2026-01-01T00:0${minute}:00Z')`).join(', ')}) AS t(${names}) WHERE t.${names.split(',')[0]} IS DISTINCT FROM -1`,
+      )
+    await batch('own', reviews ?? [], '"id", "modifiedTime"')
+    await batch('contents', contents, '"reviewId", "reviewModifiedTime"')
+    await snapshot.db.run(`UPDATE own SET _ab_cdc_deleted_at = 'then' WHERE id IN (${[-1, ...marked].join(', ')})`)
+    const withMark = (table: Table): Table => ({
+      ...table,
+      columns: [...table.columns, { name: '_ab_cdc_deleted_at', type: 'VARCHAR' }],
+    })
+    const batches = tables.flatMap((table): ReadonlyArray<ReviewBatch> => {
+      const reference = findReviewReference(marked.length > 0 ? withMark(table) : table)
+      if (reference === undefined || (table.name === 'reviews' && reviews === undefined)) return []
+      return [{ ...reference, batch: table.name === 'reviews' ? 'own' : 'contents' }]
+    })
+    return Number(
+      await snapshot.db.scalar(countStraysSql(batches.filter(({ table }) => table.name !== 'deleted_reviews'))),
+    )
+  }
+
+  it('are none where each is of a version of a review that the commit brings', async () => {
+    expect(
+      await count(
+        [
+          [1, 1],
+          [2, 2],
+        ],
+        [
+          [1, 1],
+          [1, 1],
+          [2, 2],
+        ],
+      ),
+    ).toBe(0)
+    expect(await count([[1, 1]], [])).toBe(0)
+    expect(await snapshot.db.scalar(countStraysSql([]))).toBe(0)
+  })
+
+  it('are those of another review, of another version, of none and of a tombstone', async () => {
+    expect(
+      await count(
+        [[1, 1]],
+        [
+          [1, 1],
+          [2, 1],
+        ],
+      ),
+    ).toBe(1)
+    expect(await count([[1, 1]], [[1, 2]])).toBe(1)
+    expect(await count([[1, 1]], [[null, 1]])).toBe(1)
+    expect(await count(undefined, [[1, 1]])).toBe(1)
+    expect(
+      await count(
+        [
+          [1, 1],
+          [2, 1],
+        ],
+        [
+          [1, 1],
+          [2, 1],
+        ],
+        [2],
+      ),
+    ).toBe(1)
   })
 })
 

@@ -66,7 +66,7 @@ const watchWork = async (lake = false) => {
   const works: string[] = []
   const watched: Database = {
     ...db,
-    ...(lake ? { lake: { dataPath: '/data' } } : {}),
+    ...(lake ? { lake: { dataPath: '/data', describeCommit: () => undefined } } : {}),
     withMemory: (name, ...rest) => {
       works.push(name)
       return db.withMemory(name, ...rest)
@@ -227,7 +227,7 @@ describe('a commit begins', () => {
 
   it.each([
     ['a file', undefined, 5_000],
-    ['a lake', { dataPath: '/data' }, 30_000],
+    ['a lake', { dataPath: '/data', describeCommit: () => undefined }, 30_000],
   ] as const)('with the page after so much time: %s', async (_, lake, millis) => {
     for (const [elapsed, isDue] of [
       [millis - 1, false],
@@ -247,6 +247,29 @@ describe('a commit begins', () => {
       expect(await listIds(snapshot)).toEqual(isDue ? [1] : [])
       db.close()
     }
+  })
+
+  it.each([
+    ['too much for a share', { index: 0, count: 2 }, [16_100_000], true],
+    ['enough for a share', { index: 0, count: 2 }, [15_900_000], false],
+    ['too much for a share after smaller ones', { index: 0, count: 2 }, [100_000, 16_000_000], true],
+    ['small for a share after larger ones', { index: 0, count: 2 }, [15_900_000, 100_000], false],
+    ['enough for a whole run', undefined, [16_100_000], false],
+  ])('with a page, before another one like it that would be %s', async (_, share, sizes, isDue) => {
+    const snapshot = await openMemorySnapshot()
+    if (share !== undefined) await openLoadStates(snapshot, share, 'incremental', 0)
+    const writer = await createSnapshotWriter(snapshot, { now: () => 0, share })
+    await writer.write(start)
+    for (const [i, size] of sizes.entries()) {
+      await writer.write(recordsMessage('things', `{"id":${i},"text":"${'x'.repeat(size)}"}`))
+      await writer.write(checkpointMessage('things', i))
+      await snapshot.db.waitForWork()
+      expect(await listIds(snapshot)).toEqual([])
+    }
+    await writer.write(things(9))
+    await snapshot.db.waitForWork()
+    expect(await listIds(snapshot)).toEqual(isDue ? sizes.map((_size, i) => i) : [])
+    snapshot.db.close()
   })
 
   it('counts its time from the commit before', async () => {
