@@ -412,6 +412,25 @@ describe('a round over a window without order', () => {
     expect(outcome(round(rounds, { windows: [{ kind }] }).result)).toBe(expected)
   })
 
+  test('says how many rows of the list stand twice', () => {
+    expect(round({ ...doubled, emptyRounds: 9, stableRounds: 2 })).toEqual(
+      goesOn(passOver, [
+        { level: 'info', message: 'export: 10 ids were held in memory to read a part that keeps no order.' },
+        {
+          level: 'warn',
+          message:
+            "export: 1 rows of the list are rows that it shows in another place too. Each row was read once; tell the service's operator.",
+        },
+      ]),
+    )
+  })
+
+  test('forgets the places behind the end of a list that has become shorter', () => {
+    expect(round({ ...doubled, newRows: 1, listLength: 9 }).result).toMatchObject({
+      right: [{ exactRounds: { places: [...read(9).keys()] } }, []],
+    })
+  })
+
   test('does not end a sweep at once if not all rows were counted', () => {
     const full = Object.defineProperty(new Map<string, number>(), 'size', { get: () => 2_000_000 })
     const uncounted = { emptyRounds: 0, versions: new Map(), readIn: full }

@@ -121,6 +121,11 @@ describe('a round over a window without order', () => {
     expect(next.readIn.get(`a ${at - 9000}`)).toBe(2)
   })
 
+  test('is not stable where a page comes before those in front of it', () => {
+    expect(afterPage(firstExactRound(), 1, ['b'], [])).toMatchObject({ isStable: false, places: [] })
+    expect(afterPage(firstExactRound(), 0, ['a', 'b'], [])).toMatchObject({ isStable: true })
+  })
+
   test('counts rows after the cutoff', () => {
     const rows = [row('a', at - 5000), row('b', at - 4999), row('b', at), row('b', at)]
     expect(addToRound(firstExactRound(), state, 0, rows, [])).toMatchObject({ rowCount: 3, lateRows: 2 })
