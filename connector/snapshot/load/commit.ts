@@ -16,6 +16,7 @@ import {
   type AddedRows,
   countStraysSql,
   findMetVersions,
+  isChildTable,
   type KnownRows,
   learnTables,
   metKeysSql,
@@ -215,8 +216,11 @@ const commitWithin = async (
     const self = findReviewReference(table)
     return self === undefined ? [] : [{ ...self, batch }]
   })
-  const hasGone = await applyKnownDeletions(db, reviewBatches, references)
-  await removeOldChildren(db, reviewBatches, references, known)
+  const isWhole = isShared && Number(await db.scalar(countStraysSql(reviewBatches))) === 0
+  // Where each row comes with its review, the reviews name all.
+  const named = isWhole ? reviewBatches.filter(({ table }) => !isChildTable(table)) : reviewBatches
+  const hasGone = await applyKnownDeletions(db, named, references)
+  await removeOldChildren(db, named, references, known)
   for (const change of changes) {
     const { load, target, status } = change
     if (change.activatesGeneration) await activateGeneration(db, load.table, target.generation, references, now)
@@ -254,8 +258,7 @@ const commitWithin = async (
       (activatesGeneration || (status === 'complete' && target.minimumGeneration > 0)),
   )
   const isMerged = hasGone || removes || reviewBatches.some(({ table }) => merged.has(table))
-  if (!isShared || addsColumns || isMerged) return []
-  if (Number(await db.scalar(countStraysSql(reviewBatches))) > 0) return []
+  if (!isWhole || addsColumns || isMerged) return []
   db.lake?.describeCommit(wholeReviewsMessage)
   return [...known].flatMap(([name, rows]) => {
     const batch = batches.find(({ table }) => table.name === name)

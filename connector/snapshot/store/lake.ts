@@ -73,7 +73,7 @@ const openLocks = async (db: Database, { path, name, access, options }: LakePlac
     try {
       // Each time costs a question to the catalogue.
       while (prepare !== undefined && isPending) {
-        await Promise.race([locked, sleep(2000, undefined, { ref: false })])
+        await Promise.race([locked, sleep(10_000, undefined, { ref: false })])
         if (isPending) await prepare()
       }
       await locked
