@@ -1,5 +1,6 @@
 import { CommandError, configFailure, type JsonSchema, type StreamInfo } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
+import { namePlace } from '../store/failures'
 import {
   airbyteColumns,
   attributeOf,
@@ -272,8 +273,8 @@ const applyChangedKey = async (db: Database, info: StreamInfo, table: Table, tar
   if (without > 0 && target.minimumGeneration === 0)
     rejectStream(
       info,
-      `its key is now ${target.key.join(', ')}, and ${without} of its rows in the file have no such value`,
-      'Read it anew with a full refresh, or into another file with --db.',
+      `its key is now ${target.key.join(', ')}, and ${without} of its rows in ${namePlace(db, 'the file')} have no such value`,
+      namePlace(db, 'Read it anew with a full refresh, or into another file with --db.'),
     )
   await db.run(repeatedKeysSql(table, key))
   await db.run(keepNewestSql(table, key, cursor))

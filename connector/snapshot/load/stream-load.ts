@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { CommandError, parseJson, type StreamInfo, systemFailure } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
+import { namePlace } from '../store/failures'
 import { addFurtherIds, forgottenRecordsSql, removeForgottenSql } from '../store/forgotten'
 import {
   type CursorRange,
@@ -119,8 +120,8 @@ export const openLoads = (
       if (other !== undefined)
         return rejectStream(
           info,
-          `the file has the stream ${other}, whose name differs only in case, which names of tables cannot`,
-          'Read it into a file of its own with --db.',
+          `${namePlace(db, 'the file')} has the stream ${other}, whose name differs only in case, which names of tables cannot`,
+          namePlace(db, 'Read it into a file of its own with --db.'),
         )
       const metadata = known.find(({ stream }) => stream === info.name)
       const load = await openLoad(db, last + streams.length + 1, info, { ...options, tables, metadata }, now)
@@ -178,8 +179,8 @@ const openLoad = async (
   if ((options.minimum ?? 0) > 0 && (options.generation ?? 0) < (metadata?.generation ?? 0))
     return rejectStream(
       info,
-      `its refresh has the generation ${options.generation}, but the file already has generation ${metadata?.generation}, so another connection has written it`,
-      'Give each connection a file of its own with --db.',
+      `its refresh has the generation ${options.generation}, but ${namePlace(db, 'the file')} already has generation ${metadata?.generation}, so another connection has written it`,
+      namePlace(db, 'Give each connection a file of its own with --db.'),
     )
   const target = chooseLoadTarget(info, options, metadata)
   const previous = tables.find(({ name }) => name === info.name)

@@ -30,6 +30,10 @@ export const formatMemorySize = (bytes: number): string => {
   return `${Math.floor(bytes / size)}${unit}`
 }
 
+/** A text about a file that holds streams, as it is of a lake. */
+export const namePlace = ({ lake }: { readonly lake?: unknown }, text: string): string =>
+  lake === undefined ? text : text.replaceAll('file', 'lake').replaceAll('--db', '--lake')
+
 type ReadText = (path: string) => string
 
 /** The texts of those files that there are. */

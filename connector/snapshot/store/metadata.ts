@@ -8,6 +8,7 @@ import {
   serviceOfState,
 } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
+import { namePlace } from './failures'
 import { type Column, type ColumnType, historyTableName } from './tables'
 import type { CellValue } from './values'
 
@@ -234,6 +235,9 @@ const readService = async (db: Database): Promise<string | undefined> => {
   return states.map(serviceOfState).find((fingerprint) => fingerprint !== undefined)
 }
 
+const otherServiceError = (db: Database, data: string, advice: string): CommandError =>
+  new CommandError(configFailure(`${db.path} holds the data of ${data}. ${namePlace(db, advice)}`))
+
 /** Rejects with `CommandError` if the file holds the data of another service. `advice`: what to do then. */
 export const requireService = async ({ db }: Snapshot, service: ServiceIdentity, advice: string): Promise<void> => {
   const saved = await readService(db)
@@ -241,9 +245,7 @@ export const requireService = async ({ db }: Snapshot, service: ServiceIdentity,
   const address = await readMeta(db, 'address')
   const owner =
     address === service.address ? `${address} as another application reads it` : (address ?? 'another service')
-  throw new CommandError(
-    configFailure(`${db.path} holds the data of ${owner}, and the config reads ${service.address}. ${advice}`),
-  )
+  throw otherServiceError(db, `${owner}, and the config reads ${service.address}`, advice)
 }
 
 const otherServiceAdvice =
@@ -277,11 +279,7 @@ const saveService = async (db: Database, { address, fingerprint }: ServiceIdenti
 export const checkStateService = async (db: Database, stream: string, fingerprint: string): Promise<void> => {
   const saved = await readService(db)
   if (saved === undefined || isSameService(saved, fingerprint)) return
-  throw new CommandError(
-    configFailure(
-      `${db.path} holds the data of another service than the state of ${stream}. Give another file with --db.`,
-    ),
-  )
+  throw otherServiceError(db, `another service than the state of ${stream}`, 'Give another file with --db.')
 }
 
 /** Removes every stream with its rows, versions, states and views; versions that did not mark their views left no hash of them either. */

@@ -71,6 +71,10 @@ describe('a stream is refused', () => {
       await expect(open(db, [{ ...thingsInfo, name: 'Things' }])).rejects.toThrow(
         'Stream Things cannot be written: the file has the stream things, whose name differs only in case, which names of tables cannot. Read it into a file of its own with --db.',
       )
+      const lake = { ...db, lake: { dataPath: '/data', describeCommit: () => undefined } }
+      await expect(open(lake, [{ ...thingsInfo, name: 'Things' }])).rejects.toThrow(
+        'Stream Things cannot be written: the lake has the stream things, whose name differs only in case, which names of tables cannot. Read it into a lake of its own with --lake.',
+      )
       const others = ['others', 'OTHERS'].map((name) => ({ ...thingsInfo, name }))
       await expect(open(db, others)).rejects.toThrow('the file has the stream others, whose name differs only in case')
       expect(await list(db, '_streams', 'stream')).toEqual(['things', 'things_'])
