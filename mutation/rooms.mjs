@@ -36,9 +36,10 @@ export const rooms = {
       ],
       'evolve.ts': ['evolve.test.ts', 'writer.test.ts'],
       'insert.ts': ['insert.test.ts', 'evolve.test.ts', 'writer.test.ts'],
+      'known-rows.ts': ['known-rows.test.ts', 'commit-lake.test.ts'],
       'lookups.ts': [
         'merge-sql.test.ts',
-        'learn-tables.test.ts',
+        'known-rows.test.ts',
         'commit-lake.test.ts',
         'merge.test.ts',
         'writer.test.ts',

@@ -2,16 +2,27 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runOrThrow } from '../../connector/cdk'
-import type { Message } from '../../connector/cdk/stream'
+import type { Message, StreamInfo } from '../../connector/cdk/stream'
 import { diffVersions } from '../../connector/snapshot/diff'
 import { forgetPersons } from '../../connector/snapshot/forget'
 import { openLoadStates } from '../../connector/snapshot/load/earlier-runs'
+import { createSnapshotWriter } from '../../connector/snapshot/load/writer'
 import type { Database, Snapshot } from '../../connector/snapshot/store/database'
 import { closeSnapshot, openSnapshot, type SnapshotAccess } from '../../connector/snapshot/store/file'
 import { claimSnapshot } from '../../connector/snapshot/store/metadata'
 import { newTempPath } from '../support/files'
 import { runProgram } from '../support/program'
-import { emittedAt, reviewJson, reviewsInfo, streamMessages, writeMessages } from '../support/snapshot-messages'
+import {
+  contentJson,
+  emittedAt,
+  recordsMessage,
+  reviewContentsInfo,
+  reviewJson,
+  reviewsInfo,
+  startedMessage,
+  streamMessages,
+  writeMessages,
+} from '../support/snapshot-messages'
 
 // A lake whose catalogue is a DuckDB file, for what depends neither on PostgreSQL nor on object storage.
 
@@ -199,3 +210,78 @@ it('is not up to date as long as a share is not complete', async () => {
   await change(lake, 'DELETE FROM _shares')
   expect(await status()).toMatchObject({ status: 0 })
 })
+
+const share = { index: 1, count: 2 }
+const ratedInTexts: StreamInfo = {
+  ...reviewsInfo(),
+  schema: {
+    ...reviewsInfo().schema,
+    properties: { ...Object(reviewsInfo().schema.properties), rating: { type: 'string' } },
+  },
+}
+/** Writes reviews and contents as a share, and ends without an end of its streams, as a process that is killed. */
+const writeShare = (lake: string, info: StreamInfo, ...messages: ReadonlyArray<Message>): Promise<void> =>
+  useShare(lake, async (snapshot) => {
+    const writer = await createSnapshotWriter(snapshot, { now: () => emittedAt, share })
+    for (const message of [startedMessage(info), startedMessage(reviewContentsInfo()), ...messages])
+      await writer.write(message)
+    await snapshot.db.waitForWork()
+  })
+const useShare = async (lake: string, body: (snapshot: Snapshot) => Promise<void>): Promise<void> => {
+  const snapshot = await runOrThrow(openSnapshot(lake, 'write', { lake: { env, share } }))
+  try {
+    await openLoadStates(snapshot, share, 'incremental', emittedAt)
+    await body(snapshot)
+  } finally {
+    await closeSnapshot(snapshot)
+  }
+}
+
+it.each<[string, (lake: string, waiting: Message, all: ReadonlyArray<Message>) => Promise<void>, StreamInfo?]>([
+  ['has moved nothing', async () => undefined],
+  [
+    'has read the reviews alone again',
+    (lake, waiting, [reviews]) => writeShare(lake, reviewsInfo(), reviews as Message, waiting),
+  ],
+  [
+    'was cut between reviews and their contents',
+    (lake, _, [reviews]) =>
+      writeShare(
+        lake,
+        reviewsInfo(),
+        reviews as Message,
+        ...Array.from({ length: 40 }, (__, id) => recordsMessage('reviews', reviewJson(id, 1, 'x'.repeat(900_000)))),
+      ),
+  ],
+  ['has widened a column of reviews', (lake, waiting) => writeShare(lake, ratedInTexts, waiting), ratedInTexts],
+  [
+    'was followed by a compaction',
+    (lake) =>
+      change(
+        lake,
+        `DELETE FROM reviews WHERE id = 3; DELETE FROM review_contents WHERE "reviewId" = 3; CALL ducklake_flush_inlined_data('lake');
+         CALL ducklake_rewrite_data_files('lake', 'reviews', delete_threshold => 0); CALL ducklake_merge_adjacent_files('lake')`,
+      ),
+  ],
+  ['has lost its reviews', (lake) => change(lake, 'DELETE FROM reviews WHERE id % 2 = 0')],
+])(
+  'has each row of a review once after a share that %s, where another process reads it again',
+  async (_, between, later = reviewsInfo()) => {
+    const lake = newLake()
+    const waiting: Message = { _tag: 'Waiting', stream: 'reviews', until: 0 }
+    const ids = Array.from({ length: 40 }, (__, id) => id)
+    const all = [
+      recordsMessage('reviews', ...ids.map((id) => reviewJson(id, 1))),
+      recordsMessage('review_contents', ...ids.map((id) => contentJson(id, 1, 7))),
+    ]
+    await writeShare(lake, reviewsInfo(), ...all, waiting)
+    await between(lake, waiting, all)
+    await writeShare(lake, later, ...all, waiting)
+    const count = (table: string, key: string) =>
+      ask(lake, `SELECT count(*) || ' ' || count(DISTINCT ${key}) FROM ${table}`)
+    expect([await count('reviews', 'id'), await count('review_contents', '("reviewId", id)')]).toEqual([
+      '40 40',
+      '40 40',
+    ])
+  },
+)

@@ -3,13 +3,12 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import { type Api, type ApiError, type LookupQuery, toInstant } from '../../api'
 import { parseExactJson } from '../../cdk'
 import type { CellValue, Database } from '../../snapshot/store'
-import { applyChurn, type Churn } from '../data/churn'
 import { readReviewRows, reviewText } from '../data/review-text'
 import { phrases } from '../data/vocabulary'
 import { createSelectionCache, type ExportOrder, serveDeletedExport, serveReviewExport } from './exports'
 import { badRequestError, credentialsError, type TokenRegistry } from './operation'
 import { serveComments, serveReviews, type TransparencyRules } from './transparency'
-import { saveLocations, saveVisitRecords } from './writes'
+import { applyChurn, type Churn, saveLocations, saveVisitRecords } from './writes'
 
 /** The sources of operation 8; the specification does not describe the answer, so its form is the sandbox's own. */
 export const listSources = async (database: Database): Promise<unknown> => ({

@@ -8,7 +8,9 @@ import {
 } from '../../api'
 import { printExactJson } from '../../cdk'
 import type { Database } from '../../snapshot/store'
+import { type Picker, phraseForRating, reviewIdAt, selectReviews, wordCount } from '../data/generate'
 import { patchOriginal } from '../data/review-text'
+import { operatorAnswers, reviewSources } from '../data/vocabulary'
 
 const hasText = (text: string | null | undefined): boolean => typeof text === 'string' && text.trim() !== ''
 
@@ -119,4 +121,97 @@ export const saveLocations = async (
     successfulRequests: accepted.length,
     failedRequests: rejected.length,
   }
+}
+
+/** Half of the visits get a review: new reviews are assigned, in the order of their ids, to the visits that have waited longest. */
+const assignVisits = (arrivals: string): string => `
+UPDATE review SET source_id = ${reviewSources[0]?.[0]}, location_id = visit_location_id, provider_id = visit_provider_id, visit_record_id = visit_id,
+  survey_bar_code = coalesce(survey_bar_code, 'SV' || review_id)
+FROM (
+  SELECT arrival.id AS review_id, waiting.id AS visit_id, l.id AS visit_location_id, p.id AS visit_provider_id
+  FROM (SELECT id, row_number() OVER (ORDER BY id) AS position FROM (${arrivals})) arrival
+  JOIN (SELECT *, row_number() OVER (ORDER BY received, id) AS position FROM visit WHERE NOT reviewed AND hash(id) % 2 = 0) waiting
+    ON waiting.position = arrival.position
+  JOIN location l ON l.code = waiting.code
+  LEFT JOIN provider p ON p.npi = waiting.npi
+) WHERE review.id = review_id;
+UPDATE visit SET reviewed = true WHERE id IN (SELECT visit_record_id FROM review WHERE id IN (${arrivals}))`
+
+/** An SQL choice among the ids that are in a table now; `name` makes choices independent of each other. */
+const createIdPool = async (database: Database, table: string, name: string): Promise<(pick: Picker) => string> => {
+  const count = Number(await database.scalar(`SELECT count(*) FROM ${table}`))
+  return (pick) => (count === 0 ? 'NULL' : `(SELECT list(id ORDER BY id) FROM ${table})[1 + ${pick(name, count)}]`)
+}
+
+/** Adds `count` reviews of active locations; they arrive at `now`, in milliseconds. */
+export const addReviews = async (database: Database, count: number, now: number): Promise<void> => {
+  const settings = new Map(
+    (await database.query('SELECT * FROM setting')).map(({ name, value }) => [name, Number(value)]),
+  )
+  const [seed, from] = [settings.get('seed') ?? 0, settings.get('next') ?? 0]
+  const to = from + count
+  const pools = {
+    location: await createIdPool(database, 'location WHERE active', 'location'),
+    provider: await createIdPool(database, 'provider', 'provider'),
+  }
+  const times = { arrived: String(now), modified: String(now) }
+  await database.transaction(async () => {
+    await database.run(`INSERT INTO review ${selectReviews(seed, from, to, times, pools)}`)
+    await database.run(`UPDATE setting SET value = ${to} WHERE name = 'next'`)
+    await database.run(assignVisits(`SELECT ${reviewIdAt('i')} AS id FROM range(${from}, ${to}) AS t(i)`))
+  })
+}
+
+/** How many reviews one step changes, deletes, adds and restores from the deleted ones. */
+export type Churn = {
+  readonly change: number
+  readonly delete: number
+  readonly add: number
+  readonly restore: number
+}
+
+export const noChurn: Churn = { change: 0, delete: 0, add: 0, restore: 0 }
+
+const selectReviewIds = (count: number, nonce: number): string =>
+  `(SELECT id FROM review ORDER BY hash(id + ${nonce * 104729}) LIMIT ${count})`
+
+/** Half of the changed reviews get a new rating and text, a quarter a task or a completed task, a quarter an answer. */
+const changeReviews = (count: number, nonce: number, now: number): string => `
+UPDATE review SET modified = epoch_ms(${now}),
+  original = ${patchOriginal(`'{"modifiedTime":"${toInstant(now)}","rating":' || CASE WHEN kind < 4 THEN stars ELSE coalesce(rating, 0) END || '}'`)},
+  rating = CASE WHEN kind < 4 THEN stars ELSE rating END,
+  first_phrase = CASE WHEN kind < 4 THEN phrase ELSE first_phrase END,
+  second_phrase = CASE WHEN kind < 4 THEN NULL ELSE second_phrase END,
+  third_phrase = CASE WHEN kind < 4 THEN NULL ELSE third_phrase END,
+  words = CASE WHEN kind < 4 THEN ${wordCount('phrase')} ELSE words END,
+  liability = CASE WHEN kind < 4 THEN NULL ELSE liability END,
+  task_status = CASE WHEN kind BETWEEN 4 AND 5 THEN CASE WHEN task_id IS NULL THEN 'pending' ELSE 'completed' END ELSE task_status END,
+  task_owner = CASE WHEN kind BETWEEN 4 AND 5 THEN coalesce(task_owner, number % 40) ELSE task_owner END,
+  task_id = CASE WHEN kind BETWEEN 4 AND 5 THEN coalesce(task_id, ${now} + number % 1000) ELSE task_id END,
+  answer = CASE WHEN kind > 5 THEN number % ${operatorAnswers.length} ELSE answer END,
+  answered = CASE WHEN kind > 5 THEN epoch_ms(${now}) ELSE answered END
+FROM (
+  SELECT id AS changed_id, number, number % 8 AS kind, stars, ${phraseForRating('stars', 'number')} AS phrase
+  FROM (SELECT id, (hash(id * 3 + ${nonce}) % 1000003)::BIGINT AS number, 1 + (hash(id * 5 + ${nonce}) % 5)::BIGINT AS stars FROM ${selectReviewIds(count, nonce)})
+) WHERE id = changed_id`
+
+/** Deletes reviews and keeps their rows in the table `restorable`, so that they can be restored. */
+const deleteReviews = (count: number, nonce: number, now: number): string => `
+INSERT INTO restorable SELECT * FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)};
+INSERT INTO deleted SELECT id, source_id, epoch_ms(${now}) FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)};
+DELETE FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)}`
+
+/** Restores deleted reviews with `now` as their modification time; the export of deleted reviews keeps them. */
+const restoreReviews = (count: number, nonce: number, now: number): string => `
+CREATE OR REPLACE TEMP TABLE restored AS SELECT id FROM restorable ORDER BY hash(id + ${nonce * 15485863}) LIMIT ${count};
+INSERT INTO review SELECT * REPLACE (epoch_ms(${now}) AS modified, ${patchOriginal(`'{"modifiedTime":"${toInstant(now)}"}'`)} AS original)
+  FROM restorable WHERE id IN (SELECT id FROM restored);
+DELETE FROM restorable WHERE id IN (SELECT id FROM restored)`
+
+/** Applies one step of changes at `now`, in milliseconds; the same `nonce` on the same data gives the same result. */
+export const applyChurn = async (database: Database, step: Churn, nonce: number, now: number): Promise<void> => {
+  if (step.change > 0) await database.run(changeReviews(step.change, nonce, now))
+  if (step.delete > 0) await database.run(deleteReviews(step.delete, nonce, now))
+  if (step.restore > 0) await database.run(restoreReviews(step.restore, nonce, now))
+  if (step.add > 0) await addReviews(database, step.add, now)
 }

@@ -10,28 +10,25 @@ import {
   tombstoneColumnNames,
 } from '../store/tables'
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
-import { evolveTable, findUndeclaredColumns, mapToColumns } from './evolve'
+import { evolveTable, findUndeclaredColumns, hasTypes, mapToColumns } from './evolve'
 import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'
 import {
   type AddedRows,
-  countStraysSql,
-  findMetVersions,
   isChildTable,
   type KnownRows,
   learnTables,
-  metKeysSql,
-  type ReviewBatch,
   rememberRows,
   wholeReviewsMessage,
-} from './lookups'
+} from './known-rows'
+import { countStraysSql, findMetVersions, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import { applyKnownDeletions, applyTombstones, insertRowsSql, keepNewestSql, removeOldChildren } from './merge'
-import { type Change, findCursorRange, reviewPartsSql } from './stream-load'
+import { type Change, findCursorRange } from './stream-load'
 
 /** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
 type Batch = { readonly change: Change; readonly table: Table; readonly batch: string; readonly staged?: TypedRows }
 
 /** What is made of the records before the transaction begins: the columns that they bring, and their rows where those wait in a temporary table. */
-type Prepared = { readonly undeclared: ReadonlyArray<Column>; readonly staged?: TypedRows }
+type Prepared = { readonly undeclared: ReadonlyArray<Column>; readonly staged?: TypedRows & { readonly table: Table } }
 
 /** Into how many parts a commit is cut, and how often; fewer records are not cut. */
 const [partCount, mostCuts, leastCut] = [8, 3, 2000]
@@ -173,12 +170,12 @@ const prepareChanges = async (
   )
   const prepared: Prepared[] = []
   for (const [i, { load, spool, target }] of changes.entries()) {
-    const columns = undeclared[i] ?? []
+    const [columns, { table }] = [undeclared[i] ?? [], load]
     const isStaged = isOfShare(db, load) && spool.count() > 0 && columns.length === 0
     if (isStaged) {
-      const rows = await typeRows(db, load.table, target.generation, spool.toSql())
+      const rows = await typeRows(db, table, target.generation, spool.toSql())
       await db.run(`CREATE OR REPLACE TEMP TABLE ${stagedName(i)} AS ${rows.sql}`)
-      prepared.push({ undeclared: columns, staged: { ...rows, sql: `SELECT * FROM ${stagedName(i)}` } })
+      prepared.push({ undeclared: columns, staged: { ...rows, table, sql: `SELECT * FROM ${stagedName(i)}` } })
     } else prepared.push({ undeclared: columns })
   }
   return prepared
@@ -206,7 +203,11 @@ const commitWithin = async (
   )
   const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
   const batches = changes
-    .map((change, i): Batch => ({ ...prepared[i], change, table: change.load.table, batch: batchName(i) }))
+    .map((change, i): Batch => {
+      const [{ table }, staged] = [change.load, prepared[i]?.staged]
+      // Where another writer has widened a column since, the records are typed again: a value may have another text in a wider column.
+      return { change, table, batch: batchName(i), ...(staged && hasTypes(table, staged.table) ? { staged } : {}) }
+    })
     .filter(({ change: { spool } }) => spool.count() > 0)
   const known = isShared ? await learnChanged(db, changes, currentTables) : new Map<string, KnownRows>()
   const merged = new Set<Table>()
@@ -249,7 +250,10 @@ const commitWithin = async (
         listed.filter(({ history }) => history).map(({ name }) => name),
         counts,
       ),
-      ...(isShared ? [] : batches.map(({ batch }) => `DROP TABLE ${batch}`)),
+      // `rememberRows` needs the others.
+      ...batches.flatMap(({ table, batch }) =>
+        isShared && known.get(table.name)?.isChild !== true ? [] : [`DROP TABLE ${batch}`],
+      ),
     ].join(';\n'),
   )
   const removes = changes.some(
@@ -257,8 +261,7 @@ const commitWithin = async (
       findReviewReference(table) !== undefined &&
       (activatesGeneration || (status === 'complete' && target.minimumGeneration > 0)),
   )
-  const isMerged = hasGone || removes || reviewBatches.some(({ table }) => merged.has(table))
-  if (!isWhole || addsColumns || isMerged) return []
+  if (!isWhole || addsColumns || hasGone || removes || reviewBatches.some(({ table }) => merged.has(table))) return []
   db.lake?.describeCommit(wholeReviewsMessage)
   return [...known].flatMap(([name, rows]) => {
     const batch = batches.find(({ table }) => table.name === name)

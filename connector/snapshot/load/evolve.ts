@@ -1,6 +1,6 @@
 import { CommandError, configFailure, type JsonSchema, type StreamInfo } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
-import { namePlace } from '../store/failures'
+import { adviseOnPlace } from '../store/failures'
 import {
   airbyteColumns,
   attributeOf,
@@ -18,7 +18,7 @@ import {
 } from '../store/tables'
 import type { LoadTarget } from './earlier-runs'
 import type { Spool } from './insert'
-import { keySql } from './lookups'
+import { repeatedKeysSql } from './lookups'
 import { keepNewestSql } from './merge'
 
 /**
@@ -273,17 +273,13 @@ const applyChangedKey = async (db: Database, info: StreamInfo, table: Table, tar
   if (without > 0 && target.minimumGeneration === 0)
     rejectStream(
       info,
-      `its key is now ${target.key.join(', ')}, and ${without} of its rows in ${namePlace(db, 'the file')} have no such value`,
-      namePlace(db, 'Read it anew with a full refresh, or into another file with --db.'),
+      `its key is now ${target.key.join(', ')}, and ${without} of its rows in ${adviseOnPlace(db, 'the file')} have no such value`,
+      adviseOnPlace(db, 'Read it anew with a full refresh, or into another file with --db.'),
     )
   await db.run(repeatedKeysSql(table, key))
   await db.run(keepNewestSql(table, key, cursor))
 }
 
-/** Into `_met`: the keys that several rows of the table have. */
-export const repeatedKeysSql = (table: Table, key: ReadonlyArray<string>): string => {
-  const { names, columns } = keySql(key)
-  return `
-  CREATE OR REPLACE TEMP TABLE _met AS
-  SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t) GROUP BY ${names} HAVING count(*) > 1`
-}
+/** Whether a table has these columns, with their types. */
+export const hasTypes = (table: Table, { columns }: Table): boolean =>
+  columns.every(({ name, type }) => table.columns.some((other) => other.name === name && other.type === type))

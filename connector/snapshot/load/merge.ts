@@ -13,16 +13,8 @@ import {
   type Table,
 } from '../store/tables'
 import type { TypedRows } from './insert'
-import {
-  batchIdsSql,
-  countVersionsSql,
-  isChildTable,
-  type KnownRows,
-  keySql,
-  knownDeletionsSql,
-  type ReviewBatch,
-  referencesSql,
-} from './lookups'
+import { isChildTable, type KnownRows } from './known-rows'
+import { countVersionsSql, keySql, knownDeletionsSql, newestVersionsSql, type ReviewBatch } from './lookups'
 
 // Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of ours. Nothing
 // here depends on the order in which a table keeps its rows.
@@ -268,16 +260,6 @@ export const removeOldChildren = async (
   if (Number(await db.scalar(`${versionsSql}; SELECT count(*) FROM _version`)) === 0) return
   for (const child of children) await db.run(removeOldVersionsSql(child))
 }
-
-/** Into `_version`: the newest version of each review that the batches name and of which the tables hold more than one. */
-export const newestVersionsSql = (
-  tables: ReadonlyArray<ReviewReference>,
-  batches: ReadonlyArray<ReviewBatch>,
-): string => `
-  CREATE OR REPLACE TEMP TABLE _version AS
-  SELECT id, max(time) AS time FROM (${tables.map(referencesSql).join(' UNION ALL ')})
-  WHERE id IN (${batchIdsSql(batches)})
-  GROUP BY id HAVING min(time) < max(time)`
 
 /** A tombstone of a review has taken its turn as a version; now it deletes what refers to the review, and is removed. */
 export const applyTombstones = async (

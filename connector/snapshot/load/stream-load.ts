@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { CommandError, parseJson, type StreamInfo, systemFailure } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
-import { namePlace } from '../store/failures'
+import { adviseOnPlace } from '../store/failures'
 import { addFurtherIds, forgottenRecordsSql, removeForgottenSql } from '../store/forgotten'
 import {
   type CursorRange,
@@ -13,11 +13,10 @@ import {
   type StreamMetadata,
   updateRowCountsSql,
 } from '../store/metadata'
-import { type Column, listStreamTables, type ReviewReference, type Table } from '../store/tables'
+import { type Column, listStreamTables, type Table } from '../store/tables'
 import { chooseLoadTarget, declareShareLoads, type LoadOptions, type LoadTarget } from './earlier-runs'
 import { findColumn, mapToColumns, prepareTable, rejectStream } from './evolve'
 import { createSpool, type Spool } from './insert'
-import { referencesSql } from './lookups'
 
 /** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
 export type Load = {
@@ -120,8 +119,8 @@ export const openLoads = (
       if (other !== undefined)
         return rejectStream(
           info,
-          `${namePlace(db, 'the file')} has the stream ${other}, whose name differs only in case, which names of tables cannot`,
-          namePlace(db, 'Read it into a file of its own with --db.'),
+          `${adviseOnPlace(db, 'the file')} has the stream ${other}, whose name differs only in case, which names of tables cannot`,
+          adviseOnPlace(db, 'Read it into a file of its own with --db.'),
         )
       const metadata = known.find(({ stream }) => stream === info.name)
       const load = await openLoad(db, last + streams.length + 1, info, { ...options, tables, metadata }, now)
@@ -179,8 +178,8 @@ const openLoad = async (
   if ((options.minimum ?? 0) > 0 && (options.generation ?? 0) < (metadata?.generation ?? 0))
     return rejectStream(
       info,
-      `its refresh has the generation ${options.generation}, but ${namePlace(db, 'the file')} already has generation ${metadata?.generation}, so another connection has written it`,
-      namePlace(db, 'Give each connection a file of its own with --db.'),
+      `its refresh has the generation ${options.generation}, but ${adviseOnPlace(db, 'the file')} already has generation ${metadata?.generation}, so another connection has written it`,
+      adviseOnPlace(db, 'Give each connection a file of its own with --db.'),
     )
   const target = chooseLoadTarget(info, options, metadata)
   const previous = tables.find(({ name }) => name === info.name)
@@ -264,22 +263,6 @@ export const summarizeLoad = ({ stream, status, records, startedAt, endedAt }: L
   records,
   seconds: ((endedAt ?? now) - startedAt) / 1000,
 })
-
-/**
- * In which of so many parts, from 0, the review of each record is, by `batch` and `seq`. Reviews whose rows in the tables are of near times share a
- * part, since rows that were written together lie together; new reviews come last.
- */
-export const reviewPartsSql = (
-  tables: ReadonlyArray<ReviewReference>,
-  values: ReadonlyArray<string>,
-  count: number,
-): string => `
-  CREATE OR REPLACE TEMP TABLE _value AS ${values.map((sql, batch) => `SELECT ${batch} AS batch, seq, value FROM (${sql})`).join(' UNION ALL ')};
-  CREATE OR REPLACE TEMP TABLE _part AS
-  SELECT id, ntile(${count}) OVER (ORDER BY min(time) NULLS LAST, id) - 1 AS part
-  FROM (${tables.map(referencesSql).join(' UNION ALL ')} UNION ALL SELECT DISTINCT value AS id, NULL AS time FROM _value)
-  WHERE id IN (SELECT value FROM _value) GROUP BY id;
-  SELECT batch::INTEGER, seq::INTEGER, coalesce(part, 0)::INTEGER FROM _value LEFT JOIN _part ON value = id`
 
 /** The least and the greatest cursor of a change whose records are in `batch`, typed as in `table`. */
 export const findCursorRange = ({ load, target }: Change, table: Table, batch: string): CursorRange | undefined => {

@@ -46,17 +46,17 @@ export type SnapshotWriter = {
 const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 
 /** A commit begins at the first of these limits. Larger ones cost less for each row; smaller ones lose less when a run is killed. */
-const maxCommitRows = 250_000
-const maxCommitBytes = 64_000_000
+const [maxCommitRows, maxCommitBytes, maxCommitMillis] = [250_000, 64_000_000, 5_000]
 /** Many processes that share a backfill run side by side, and each needs memory in the proportion of its commits. */
 const maxShareCommitBytes = 32_000_000
-const maxCommitMillis = 5_000
 /** Each commit of a lake makes files of its own, and takes its turn with the other writers. */
 const maxLakeCommitMillis = 30_000
 /** The log of the commits is brought into the file once it has grown to this. */
 const maxLogBytes = 16_000_000
 /** The records of a wide table take many times their size while they are typed. */
 const maxWideCommitBytes = 4_000_000
+
+type TableVersion = Extract<Message, { _tag: 'TableVersion' }>
 
 /** For how long messages are taken at most before the commit that runs may go on to its next statement. */
 const maxHoldMillis = 2
@@ -78,6 +78,8 @@ export const createSnapshotWriter = async (
   const forgets = await hasForgotten(db)
   const loads = new Map<string, Load>()
   const opening: StreamInfo[] = []
+  /** Messages of streams that are opening. */
+  const held: Message[] = []
   const checkedServices = new Set<string>()
   /** Undefined after a stream was opened. */
   let tables: ReadonlyArray<Table> | undefined
@@ -146,8 +148,8 @@ export const createSnapshotWriter = async (
     const others = [...loads.values()].filter((other) => other.stream !== stream && other.spool.count() > 0)
     if (stream === deletionsTableName ? others.length > 0 : others.some((other) => other.stream === deletionsTableName))
       await startCommit()
-    const isWide = load.table.columns.length > wideTableColumns
-    const maxBytes = isWide ? maxWideCommitBytes : share === undefined ? maxCommitBytes : maxShareCommitBytes
+    const maxNarrowBytes = share === undefined ? maxCommitBytes : maxShareCommitBytes
+    const maxBytes = load.table.columns.length > wideTableColumns ? maxWideCommitBytes : maxNarrowBytes
     for (const row of rows) {
       load.hasChanges = true
       load.spool.add(row, at)
@@ -188,19 +190,13 @@ export const createSnapshotWriter = async (
     if (load.status !== 'running') return
     if (status === 'complete' && load.target.minimumGeneration > 0)
       await removeOldRows(load, load.target.minimumGeneration)
-    load.status = status
-    load.endedAt = now()
-    load.hasChanges = true
+    Object.assign(load, { status, endedAt: now(), hasChanges: true })
     if (load.target.minimumGeneration > 0) await commit()
     // The streams of one export end together, and one commit ends them all.
     else isCommitDue = true
   }
 
-  const changeVersion = async ({
-    stream,
-    version,
-    active,
-  }: Extract<Message, { _tag: 'TableVersion' }>): Promise<void> => {
+  const changeVersion = async ({ stream, version, active }: TableVersion): Promise<void> => {
     const load = findLoad(stream)
     if (version < load.target.generation) return
     if (version > load.target.generation) {
@@ -225,9 +221,18 @@ export const createSnapshotWriter = async (
     )
     for (const load of opened) loads.set(load.stream, load)
     tables = undefined
+    for (const message of held.splice(0)) await writeMessage(message)
   }
 
+  /** Whether a stream of a lake that is opening says, for the first time, how far it has come: one that has no rows is opened and ended with those after it. */
+  const isHeld = (message: Message): boolean =>
+    (message._tag === 'Checkpoint' || message._tag === 'Finished') &&
+    opening.some(({ name }) => name === message.stream) &&
+    !held.some((other) => other._tag === message._tag && other.stream === message.stream)
+
   const writeMessage = async (message: Message): Promise<void> => {
+    if (opening.length > 0 && (message._tag === 'Log' || message._tag === 'Running')) return
+    if (isHeld(message)) return void held.push(message)
     if (message._tag !== 'Started') await openStreams()
     if (isCommitDue && (message._tag === 'Checkpoint' ? message.stream === firstState : message._tag !== 'Finished'))
       await startCommit()
@@ -236,8 +241,7 @@ export const createSnapshotWriter = async (
       case 'Started': {
         const { name, schema } = message.stream
         if (opening.some((other) => other.name === name)) await openStreams()
-        const previous = loads.get(name)
-        const running = previous?.status === 'running' ? previous : undefined
+        const running = [loads.get(name)].find((load) => load?.status === 'running')
         if (running?.schema === JSON.stringify(schema)) return
         if (running === undefined) {
           opening.push(message.stream)
@@ -252,10 +256,9 @@ export const createSnapshotWriter = async (
         return addRows(message.stream, message.rows, message.at)
       case 'Checkpoint':
         return keepState(message.stream, message.state, message.count)
-      case 'SharedCheckpoint': {
+      case 'SharedCheckpoint':
         for (const { stream, state } of message.states) await keepState(stream, state, Number.NaN)
         return
-      }
       case 'Finished':
         // A source that may have been cut short has not completed the stream: `finish` marks it as incomplete.
         return message.extent === 'unknown' ? undefined : endLoad(findLoad(message.stream), 'complete')
@@ -268,9 +271,6 @@ export const createSnapshotWriter = async (
         return commit()
       case 'TableVersion':
         return changeVersion(message)
-      case 'Running':
-      case 'Log':
-        return
     }
   }
 

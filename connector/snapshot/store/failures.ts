@@ -31,7 +31,7 @@ export const formatMemorySize = (bytes: number): string => {
 }
 
 /** A text about a file that holds streams, as it is of a lake. */
-export const namePlace = ({ lake }: { readonly lake?: unknown }, text: string): string =>
+export const adviseOnPlace = ({ lake }: { readonly lake?: unknown }, text: string): string =>
   lake === undefined ? text : text.replaceAll('file', 'lake').replaceAll('--db', '--lake')
 
 type ReadText = (path: string) => string

@@ -99,6 +99,9 @@ export const limitRowGroups = async (base: Database): Promise<void> => {
 
 export const isRemote = (dataPath: string): boolean => /^(s3|s3a|s3n|gs|gcs|r2|https?):\/\//.test(dataPath)
 
+/** Whom the versions of a lake that this program makes name as their author. */
+export const lakeAuthor = 'feedback-connector'
+
 /** The tables of the lake's catalogue, which DuckLake attaches beside it. */
 export const lakeCatalogue = '__ducklake_metadata_lake'
 

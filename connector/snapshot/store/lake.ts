@@ -11,6 +11,7 @@ import {
   isRemote,
   type LakeOptions,
   type LakePlace,
+  lakeAuthor,
   lakeErrorFailure,
   limitRowGroups,
   loadExtension,
@@ -186,7 +187,8 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
     const reattach = async (): Promise<void> => {
       await locks.release()
       locks = noLocks
-      await base.run('USE memory')
+      // A standby may lack versions that were learned of.
+      await base.run('USE memory; DROP TABLE IF EXISTS temp._known')
       for (const database of ['lake', 'lake_locks']) await base.run(`DETACH DATABASE IF EXISTS ${database}`)
       await attach()
     }
@@ -230,9 +232,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
           described.message = ''
           const result = await body()
           const message = quoteLiteral(described.message)
-          await base.run(
-            `CALL lake.set_commit_message('feedback-connector', ${message}, extra_info => ${quoteLiteral(id)})`,
-          )
+          await base.run(`CALL lake.set_commit_message('${lakeAuthor}', ${message}, extra_info => ${quoteLiteral(id)})`)
           return result
         }
         // From here on no statement is run again alone: a new connection would not have the lock.

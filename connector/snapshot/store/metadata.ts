@@ -8,7 +8,7 @@ import {
   serviceOfState,
 } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
-import { namePlace } from './failures'
+import { adviseOnPlace } from './failures'
 import { type Column, type ColumnType, historyTableName } from './tables'
 import type { CellValue } from './values'
 
@@ -236,7 +236,7 @@ const readService = async (db: Database): Promise<string | undefined> => {
 }
 
 const otherServiceError = (db: Database, data: string, advice: string): CommandError =>
-  new CommandError(configFailure(`${db.path} holds the data of ${data}. ${namePlace(db, advice)}`))
+  new CommandError(configFailure(`${db.path} holds the data of ${data}. ${adviseOnPlace(db, advice)}`))
 
 /** Rejects with `CommandError` if the file holds the data of another service. `advice`: what to do then. */
 export const requireService = async ({ db }: Snapshot, service: ServiceIdentity, advice: string): Promise<void> => {

@@ -1,8 +1,8 @@
 import * as E from 'fp-ts/Either'
 import { expect, it, onTestFinished } from 'vitest'
-import { applyChurn } from '../../../connector/sandbox/data/churn'
 import { seedDatabase } from '../../../connector/sandbox/data/generate'
 import { orderClause } from '../../../connector/sandbox/operations/exports'
+import { applyChurn } from '../../../connector/sandbox/operations/writes'
 import { startSandbox } from '../../../connector/sandbox/start'
 import { openDatabase } from '../../../connector/snapshot/store/database'
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { configFailure } from '../../../connector/cdk/failure'
 import type { Message, StreamInfo } from '../../../connector/cdk/stream'
 import { openLoadStates } from '../../../connector/snapshot/load/earlier-runs'
-import { wholeReviewsMessage } from '../../../connector/snapshot/load/lookups'
+import { wholeReviewsMessage } from '../../../connector/snapshot/load/known-rows'
+import { createSnapshotWriter } from '../../../connector/snapshot/load/writer'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
 import {
   checkpointMessage,
@@ -61,12 +63,13 @@ const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => u
     return sql
       .replaceAll(
         '__ducklake_metadata_lake.ducklake_snapshot_changes',
-        `(SELECT ${version + 1} AS snapshot_id, '' AS changes_made, '' AS commit_message)`,
+        `(SELECT ${version + 1} AS snapshot_id, '' AS changes_made, '' AS commit_message, '' AS author)`,
       )
       .replaceAll(
         '__ducklake_metadata_lake.ducklake_table',
         `(SELECT 0 AS table_id, '' AS table_name, NULL AS end_snapshot)`,
       )
+      .replaceAll(`ducklake_current_snapshot('lake')`, `(SELECT ${version + 1} AS id)`)
       .replaceAll(`ducklake_last_committed_snapshot('lake')`, '(SELECT NULL AS id)')
       .replaceAll('t.snapshot_id', '0')
   }
@@ -180,6 +183,52 @@ describe('a commit into a lake that several processes share', () => {
     memory.db.close()
   })
 
+  it('opens streams without rows together, and ends them together', async () => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    const { snapshot, statements } = watchLake(memory)
+    const infos = ['first', 'second', 'third'].map((name) =>
+      createStreamInfo(name, { id: integerSchema }, ['id'], 'id'),
+    )
+    const log: Message = { _tag: 'Log', level: 'info', message: 'nothing to read' }
+    const empty = infos.flatMap((info) => [
+      startedMessage(info),
+      log,
+      checkpointMessage(info.name, 1),
+      finishedMessage(info.name),
+    ])
+    await writeMessages(snapshot, empty, { share })
+    const count = (text: string) => statements.filter(({ sql }) => sql.includes(text)).length
+    expect([count('INSERT INTO _loads'), count('UPDATE _loads')]).toEqual([1, 1])
+    expect(await memory.db.query('SELECT stream, status FROM _loads ORDER BY stream')).toEqual(
+      infos.map(({ name }) => ({ stream: name, status: 'complete' })),
+    )
+    expect(await memory.db.query('SELECT stream, state FROM _shares WHERE state IS NOT NULL ORDER BY stream')).toEqual(
+      infos.map(({ name }) => ({ stream: name, state: '1' })),
+    )
+    memory.db.close()
+  })
+
+  it.each<[string, ReadonlyArray<Message>, boolean]>([
+    ['begins', [], false],
+    ['says how far it has come', [checkpointMessage('visits', 1)], false],
+    ['says it again', [checkpointMessage('visits', 1), checkpointMessage('visits', 2)], true],
+    ['has a row', [recordsMessage('visits', '{"id":7}')], true],
+    ['waits', [{ _tag: 'Waiting', stream: 'visits', until: 9 }], true],
+    ['fails', [{ _tag: 'Failed', stream: 'visits', failure: configFailure('no') }], true],
+    ['is begun again', [startedMessage(visitsInfo)], true],
+    ['is not alone', [startedMessage(locationsInfo), checkpointMessage('locations', 1)], false],
+  ])('opens a stream where it %s', async (_, messages, isOpen) => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    const { snapshot } = watchLake(memory)
+    const writer = await createSnapshotWriter(snapshot, { now: () => 0, share })
+    for (const message of [startedMessage(visitsInfo), ...messages]) await writer.write(message)
+    await memory.db.waitForWork()
+    expect(await memory.db.scalar('SELECT count(*) > 0 FROM _loads')).toBe(isOpen)
+    memory.db.close()
+  })
+
   it.each([undefined, share])('may find its new columns there, as another writer has added them: %j', async (own) => {
     const memory = await openMemorySnapshot()
     await openLoadStates(memory, share, 'incremental', 0)
@@ -205,6 +254,31 @@ describe('a commit into a lake that several processes share', () => {
       { id: 8, new: null, other: null },
     ])
     expect(await memory.db.query('SELECT id, "new" FROM locations')).toEqual([{ id: 1, new: '2' }])
+    memory.db.close()
+  })
+
+  it('types its rows again where another writer has widened a column since', async () => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    const info = createStreamInfo('codes', { code: { type: 'number' }, seen: instantSchema }, ['code'], 'seen')
+    const write = (target: Snapshot, day: number) =>
+      writeMessages(
+        target,
+        [startedMessage(info), recordsMessage('codes', `{"code":5,"seen":"2026-01-0${day}T00:00:00Z"}`)],
+        { share },
+      )
+    await write(memory, 1)
+    let commits = 0
+    const { snapshot } = watchLake(memory, async () => {
+      commits += 1
+      // As the text of a record has it, where DuckDB makes 5.0 of the number.
+      if (commits === 1)
+        await memory.db.run(`ALTER TABLE codes ALTER COLUMN code TYPE VARCHAR; UPDATE codes SET code = '5'`)
+    })
+    await write(snapshot, 2)
+    expect(await memory.db.query('SELECT code, seen::VARCHAR AS seen FROM codes')).toEqual([
+      { code: '5', seen: '2026-01-02 00:00:00+00' },
+    ])
     memory.db.close()
   })
 

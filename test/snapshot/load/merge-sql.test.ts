@@ -1,20 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import { repeatedKeysSql } from '../../../connector/snapshot/load/evolve'
 import type { TypedRows } from '../../../connector/snapshot/load/insert'
-import { knownDeletionsSql, metKeysSql } from '../../../connector/snapshot/load/lookups'
+import {
+  knownDeletionsSql,
+  metKeysSql,
+  newestVersionsSql,
+  repeatedKeysSql,
+  reviewPartsSql,
+} from '../../../connector/snapshot/load/lookups'
 import {
   applyDeletions,
   archiveSql,
   insertRowsSql,
   keepNewestSql,
-  newestVersionsSql,
   removeOldRows,
   removeOldRowsInParts,
   removeOldVersionsSql,
   removeTombstonesSql,
   tombstoneDeletionsSql,
 } from '../../../connector/snapshot/load/merge'
-import { reviewPartsSql } from '../../../connector/snapshot/load/stream-load'
 import type { Database } from '../../../connector/snapshot/store/database'
 import {
   airbyteColumns,

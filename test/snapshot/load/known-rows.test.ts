@@ -1,13 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
+  type KnownRows,
+  learnTables,
+  rememberRows,
+  wholeReviewsMessage,
+} from '../../../connector/snapshot/load/known-rows'
+import {
   countStraysSql,
   countVersionsSql,
   findMetVersions,
-  type KnownRows,
-  learnTables,
   type ReviewBatch,
-  rememberRows,
-  wholeReviewsMessage,
 } from '../../../connector/snapshot/load/lookups'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { findReviewReference, listStreamTables, type Table } from '../../../connector/snapshot/store/tables'
@@ -35,8 +37,9 @@ beforeEach(async () => {
   // What DuckLake says of a lake: what its versions have changed, which it keeps, the ids of its tables, and the rows that versions have added.
   await snapshot.db.run(`
     ATTACH ':memory:' AS __ducklake_metadata_lake;
-    CREATE TABLE ${changesTable} (snapshot_id BIGINT, changes_made VARCHAR, commit_message VARCHAR);
-    INSERT INTO ${changesTable} SELECT range, 'inserted_into_table:7,inserted_into_table:8', '' FROM range(6);
+    CREATE TABLE ${changesTable} (snapshot_id BIGINT, changes_made VARCHAR, commit_message VARCHAR, author VARCHAR);
+    INSERT INTO ${changesTable} SELECT range, 'inserted_into_table:7,inserted_into_table:8', '', 'feedback-connector' FROM range(6);
+    CREATE MACRO ducklake_current_snapshot(lake) AS TABLE SELECT max(snapshot_id) AS id FROM ${changesTable};
     CREATE TABLE __ducklake_metadata_lake.ducklake_table AS
       SELECT * FROM (VALUES (7, 'reviews', NULL), (6, 'review_contents', 3), (8, 'review_contents', NULL)) AS t(table_id, table_name, end_snapshot);
     ALTER TABLE reviews ADD COLUMN snapshot_id BIGINT DEFAULT 5; ALTER TABLE review_contents ADD COLUMN snapshot_id BIGINT DEFAULT 5;
@@ -57,8 +60,8 @@ const listKnown = async (all?: ReadonlyArray<Table>): Promise<ReadonlyArray<numb
   return rows.map(({ id }) => Number(id))
 }
 /** A version, and what it has changed. */
-const addVersion = (version: number, changes = '', message = '') =>
-  snapshot.db.run(`INSERT INTO ${changesTable} VALUES (${version}, '${changes}', '${message}')`)
+const addVersion = (version: number, changes = '', message = '', author = 'feedback-connector') =>
+  snapshot.db.run(`INSERT INTO ${changesTable} VALUES (${version}, '${changes}', '${message}', '${author}')`)
 /** A version that has added a review. */
 const add = async (version: number, id: number, changes = 'inserted_into_table:7') => {
   await addVersion(version, changes)
@@ -247,6 +250,81 @@ describe('what a share learns of rows that belong to reviews', () => {
     expect(await findMetVersions(snapshot.db, contents, ['reviewId', 'id'], known)).toBe(
       '(t.snapshot_id IN (6) OR t.snapshot_id IS NULL)',
     )
+  })
+})
+
+describe('what a process that begins learns of rows whose review has moved or gone since they came with it', () => {
+  const contents = () => tables.find(({ name }) => name === 'review_contents') as Table
+  const learnBoth = async (): Promise<KnownRows> =>
+    (await learn(tables.filter(({ name }) => name !== 'deleted_reviews'))).get('review_contents') as KnownRows
+  /** A review with a content, of one version that says so. */
+  const addWhole = async (version: number, id: number) => {
+    await addVersion(version, 'inserted_into_table:7,inserted_into_table:8', wholeReviewsMessage)
+    await snapshot.db.run(`
+      INSERT INTO reviews BY NAME SELECT * REPLACE (${id} AS id, ${version} AS snapshot_id) FROM reviews LIMIT 1;
+      INSERT INTO review_contents BY NAME SELECT * REPLACE (${id} AS "reviewId", 7 AS id, ${version} AS snapshot_id) FROM review_contents LIMIT 1`)
+  }
+  const listOwn = async () => {
+    const own = (await learnBoth()).sets[1]
+    const rows = await snapshot.db.query(
+      `SELECT id FROM range(100) AS ids(id) JOIN ${own} ON key = hash(id) ORDER BY id`,
+    )
+    return rows.map(({ id }) => Number(id))
+  }
+  const findScope = async (...ids: ReadonlyArray<number>) => {
+    await snapshot.db.run(
+      `CREATE OR REPLACE TEMP TABLE _met AS SELECT unnest([${ids.join(', ')}]::BIGINT[]) AS k0, 7::BIGINT AS k1`,
+    )
+    const scope = await findMetVersions(snapshot.db, contents(), ['reviewId', 'id'], await learnBoth())
+    return scope?.match(/\d+/g)?.map(Number).sort()
+  }
+  const move = (id: number, version: number) =>
+    snapshot.db.run(`UPDATE reviews SET snapshot_id = ${version} WHERE id = ${id}`)
+
+  it('is where they are, which is asked of their table', async () => {
+    await addWhole(6, 10)
+    await addWhole(7, 11)
+    await addVersion(8, 'inserted_into_table:7,deleted_from_table:7')
+    await move(10, 8)
+    expect(await findScope(10)).toEqual([6])
+    expect(await findScope(10, 11)).toEqual([6, 7])
+    expect(await findScope(11)).toEqual([7])
+    await addVersion(9, 'inlined_insert:7,inlined_delete:7')
+    await snapshot.db.run('DROP TABLE temp._known')
+    await move(11, 9)
+    expect(await findScope(11)).toEqual([7])
+    await addVersion(10, 'a_change_of_a_later_version:7')
+    await snapshot.db.run('DROP TABLE temp._known')
+    await move(11, 10)
+    expect(await findScope(11)).toEqual([7])
+  })
+
+  it('is not asked for where a process has known them before', async () => {
+    await learnBoth()
+    await addWhole(6, 10)
+    await snapshot.db.run(`INSERT INTO added BY NAME SELECT *, 6 AS version FROM reviews WHERE id = 10`)
+    await learnBoth()
+    await addVersion(7, 'inserted_into_table:7,deleted_from_table:7')
+    await move(10, 7)
+    await snapshot.db.run(`INSERT INTO added BY NAME SELECT *, 7 AS version FROM reviews WHERE id = 10`)
+    expect(await findScope(10)).toEqual([6, 7])
+  })
+
+  it.each<[string, ReadonlyArray<number>, string?]>([
+    ['deleted_from_table:7', [1]],
+    ['deleted_from_table:7', [1, 10], 'another program'],
+    ['inlined_delete:7', [1, 10], 'another program'],
+    ['deleted_from_table:8', [1], 'another program'],
+    ['inserted_into_table:7', [1], 'another program'],
+    ['rewrite_delete:7', [1, 10], 'another program'],
+    ['dropped_table:6', [1, 10]],
+    ['altered_table:8', [1, 10]],
+    ['altered_table:7', [1]],
+  ])('is that they are there after %s: %j %s', async (changes, expected, author) => {
+    await addWhole(6, 10)
+    await addVersion(7, changes, '', author)
+    await addWhole(8, 11)
+    expect(await listOwn()).toEqual(expected)
   })
 })
 
