@@ -162,12 +162,12 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'a deleted review comes back': {
     file: 'snapshot/load/commit.js',
-    find: '    await (0, merge_1.applyKnownDeletions)(db, reviewBatches, references);\n',
-    replace: '',
+    find: 'const hasGone = await (0, merge_1.applyKnownDeletions)(db, named, references);',
+    replace: 'const hasGone = false;',
   },
   'old contents stay': {
     file: 'snapshot/load/commit.js',
-    find: '    await (0, merge_1.removeOldChildren)(db, reviewBatches, references, known);\n',
+    find: '    await (0, merge_1.removeOldChildren)(db, named, references, known);\n',
     replace: '',
   },
   'a half-made file is refused': {
