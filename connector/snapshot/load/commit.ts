@@ -24,6 +24,8 @@ import { countStraysSql, findMetVersions, metKeysSql, type ReviewBatch, reviewPa
 import { applyKnownDeletions, applyTombstones, insertRowsSql, keepNewestSql, removeOldChildren } from './merge'
 import { type Change, findCursorRange } from './stream-load'
 
+type Changes = ReadonlyArray<Change>
+
 /** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
 type Batch = { readonly change: Change; readonly table: Table; readonly batch: string; readonly staged?: TypedRows }
 
@@ -40,7 +42,7 @@ const [partCount, mostCuts, leastCut] = [8, 3, 2000]
 export const commitWithinMemory = (
   db: Database,
   name: string,
-  changes: ReadonlyArray<Change>,
+  changes: Changes,
   tables: ReadonlyArray<Table>,
   now: number,
   cuts = 0,
@@ -64,7 +66,7 @@ export const commitWithinMemory = (
 /** The changes in parts; the last one has what is in no other, and the states. */
 const cutChanges = async (
   db: Database,
-  changes: ReadonlyArray<Change>,
+  changes: Changes,
   tables: ReadonlyArray<Table>,
 ): Promise<ReadonlyArray<ReadonlyArray<Change>>> => {
   const references = tables.map(findReviewReference).flatMap((reference) => reference ?? [])
@@ -103,7 +105,7 @@ const countRecords = (spools: ReadonlyArray<Change['spool']>): number =>
  */
 const commitChanges = async (
   db: Database,
-  changes: ReadonlyArray<Change>,
+  changes: Changes,
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
@@ -133,23 +135,20 @@ const isOfShare = (db: Database, { share }: Change['load']): boolean => db.lake 
 /** What the lake has of the tables that these changes have records for. */
 const learnChanged = async (
   db: Database,
-  changes: ReadonlyArray<Change>,
+  changes: Changes,
   tables: ReadonlyArray<Table>,
+  isWithin: boolean,
 ): Promise<ReadonlyMap<string, KnownRows>> => {
   const keyed = changes
     .filter(({ spool }) => spool.count() > 0)
     .map(({ load: { table }, target }) => ({ table, key: mapToColumns(table, target).key }))
-  return keyed.length === 0 ? new Map() : learnTables(db, keyed, tables)
+  return keyed.length === 0 ? new Map() : learnTables(db, keyed, tables, isWithin)
 }
 
 /** The same before the transaction, as far as it can be learned: not where a version was expired just now. The transaction learns the rest. */
-const learnEarly = async (
-  db: Database,
-  changes: ReadonlyArray<Change>,
-  tables: ReadonlyArray<Table>,
-): Promise<void> => {
+const learnEarly = async (db: Database, changes: Changes, tables: ReadonlyArray<Table>): Promise<void> => {
   if (!changes.some(({ load }) => isOfShare(db, load))) return
-  await learnChanged(db, changes, tables).catch((error: unknown) => {
+  await learnChanged(db, changes, tables, false).catch((error: unknown) => {
     if (isOutOfMemory(error)) throw error
   })
 }
@@ -160,7 +159,7 @@ const learnEarly = async (
  */
 const prepareChanges = async (
   db: Database,
-  changes: ReadonlyArray<Change>,
+  changes: Changes,
   tables: ReadonlyArray<Table>,
 ): Promise<ReadonlyArray<Prepared>> => {
   await learnEarly(db, changes, tables)
@@ -184,7 +183,7 @@ const prepareChanges = async (
 /** Returns what it has added to tables to which it has only added, of a share. */
 const commitWithin = async (
   db: Database,
-  changes: ReadonlyArray<Change>,
+  changes: Changes,
   prepared: ReadonlyArray<Prepared>,
   tables: ReadonlyArray<Table>,
   now: number,
@@ -209,7 +208,7 @@ const commitWithin = async (
       return { change, table, batch: batchName(i), ...(staged && hasTypes(table, staged.table) ? { staged } : {}) }
     })
     .filter(({ change: { spool } }) => spool.count() > 0)
-  const known = isShared ? await learnChanged(db, changes, currentTables) : new Map<string, KnownRows>()
+  const known = isShared ? await learnChanged(db, changes, currentTables, true) : new Map<string, KnownRows>()
   const merged = new Set<Table>()
   for (const batch of batches) if (await insertBatch(db, batch, known.get(batch.table.name))) merged.add(batch.table)
   for (const batch of batches) if (batch.change.target.key.length > 0) await applyTombstones(db, batch, references)

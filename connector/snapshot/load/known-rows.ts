@@ -117,7 +117,11 @@ const mayOrphan = (version: Version, tableIds: ReadonlyArray<string>, reviewIds:
  * would read the keys of ever more files: so each file is read once, as what its version has added, and of rows that came with their review none. Rows
  * that were removed since stay known. What the transaction has learned is forgotten where it fails, since temporary tables are part of it.
  */
-const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<ReadonlyMap<string, KnownRows>> => {
+const learnRows = async (
+  db: Database,
+  wanted: ReadonlyArray<Wanted>,
+  isWithin: boolean,
+): Promise<ReadonlyMap<string, KnownRows>> => {
   const learned = await db.query(`
     CREATE TEMP TABLE IF NOT EXISTS _known (number INTEGER, description VARCHAR, version BIGINT);
     SELECT number, description, version::INTEGER AS version FROM _known`)
@@ -134,8 +138,12 @@ const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<R
   const versions = await listVersions(db, Math.min(...described.map(({ before }) => before ?? 0)))
   const current = versions.at(-1)?.version ?? 0
   const listSince = (version: number) => versions.filter((each) => each.version > version)
-  // A version that was expired tells nothing of itself: then all is learned anew.
-  const isLost = described.some(({ before = current }) => listSince(before).length !== current - before)
+  // A version that was expired tells nothing of itself, and one that has dropped a table what it had: then all is learned anew.
+  const isLost = described.some(
+    ({ before = current }) =>
+      listSince(before).length !== current - before ||
+      listSince(before).some(({ changes }) => changes.some(([kind]) => kind === 'dropped_table')),
+  )
   const hasAll = !isLost && versions.length === current + 1
   const tableIds = await db.query(
     `SELECT table_id::VARCHAR AS id, table_name AS name FROM ${lakeCatalogue}.ducklake_table WHERE end_snapshot IS NULL`,
@@ -146,17 +154,18 @@ const learnRows = async (db: Database, wanted: ReadonlyArray<Wanted>): Promise<R
   for (const { table, names, time, isChild, description, before, number } of described) {
     const version = isLost ? undefined : before
     if (version === current) continue
-    const source = quoteIdentifier(table.name)
-    const rowsOf = (from: string) =>
-      knownRowsSql({ names, time })(from, hidesVersions(table) ? 'NULL' : 't.snapshot_id')
+    const rowsOf = (source: string) =>
+      knownRowsSql({ names, time })(source, hidesVersions(table) ? 'NULL' : 't.snapshot_id')
+    // Outside of a transaction each statement may see another version: all rows are those of the one that is noted.
+    const allSql = `${rowsOf(quoteIdentifier(table.name))}${isWithin ? '' : ` AT (VERSION => ${current})`}`
     const adding = listSince(version ?? -1).filter((each) => mayAdd(each, idsOf(table.name)))
     const orphaned =
       version === undefined ? versions.findLast((each) => mayOrphan(each, idsOf(table.name), reviewIds)) : undefined
     const open = adding.filter((each) => isChild && (!each.isWhole || each.version < (orphaned?.version ?? 0)))
-    const openSql = `${rowsOf(source)} WHERE ${isOfVersionsSql(open.map((each) => each.version))}`
+    const openSql = `${allSql} WHERE ${isOfVersionsSql(open.map((each) => each.version))}`
     if (version === undefined)
       statements.push(
-        `CREATE OR REPLACE TEMP TABLE _known_${number} AS ${isChild && hasAll ? openSql : rowsOf(source)}`,
+        `CREATE OR REPLACE TEMP TABLE _known_${number} AS ${isChild && hasAll ? openSql : allSql}`,
         `DELETE FROM _known WHERE number = ${number}`,
         `INSERT INTO _known VALUES (${number}, ${quoteLiteral(description)}, ${current})`,
       )
@@ -208,11 +217,12 @@ export const rememberRows = async (db: Database, added: ReadonlyArray<AddedRows>
   if (version > 0) await db.run(statements.join(';\n'))
 }
 
-/** What `learnRows` says of each table that belongs to reviews, by review, and of other `keyed` ones by their key. */
+/** What `learnRows` says of each table that belongs to reviews, by review, and of other `keyed` ones by their key. `isWithin`: a transaction is open. */
 export const learnTables = async (
   db: Database,
   keyed: ReadonlyArray<{ readonly table: Table; readonly key: ReadonlyArray<string> }>,
   tables: ReadonlyArray<Table>,
+  isWithin: boolean,
 ): Promise<ReadonlyMap<string, KnownRows>> => {
   const wanted = new Map<string, Wanted>()
   const references = tables.flatMap((each) => findReviewReference(each) ?? [])
@@ -225,5 +235,5 @@ export const learnTables = async (
   for (const { table, key } of keyed)
     if (!wanted.has(table.name) && key.length > 0)
       wanted.set(table.name, { table, names: key, time: undefined, isChild: false })
-  return wanted.size === 0 ? new Map() : learnRows(db, [...wanted.values()])
+  return wanted.size === 0 ? new Map() : learnRows(db, [...wanted.values()], isWithin)
 }

@@ -72,6 +72,7 @@ const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => u
       .replaceAll(`ducklake_current_snapshot('lake')`, `(SELECT ${version + 1} AS id)`)
       .replaceAll(`ducklake_last_committed_snapshot('lake')`, '(SELECT NULL AS id)')
       .replaceAll('t.snapshot_id', '0')
+      .replaceAll(/ AT \(VERSION => \d+\)/g, '')
   }
   const lake: Database = {
     ...db,

@@ -52,7 +52,7 @@ beforeEach(async () => {
 afterEach(() => snapshot.db.close())
 
 const reviewsOf = (all: ReadonlyArray<Table>) => all.filter(({ name }) => name === 'reviews')
-const learn = (all: ReadonlyArray<Table> = reviewsOf(tables)) => learnTables(snapshot.db, [], all)
+const learn = (all: ReadonlyArray<Table> = reviewsOf(tables)) => learnTables(snapshot.db, [], all, true)
 /** The ids, up to 9, that are known of a table, each as often as it is known. */
 const listKnown = async (all?: ReadonlyArray<Table>): Promise<ReadonlyArray<number>> => {
   const set = (await learn(all)).get('reviews')?.sets[0]
@@ -109,7 +109,7 @@ describe('what a share learns of the lake', () => {
     const reviews = reviewsOf(tables)[0] as Table
     const learnById = (type: 'BIGINT' | 'VARCHAR') => {
       const columns = [...reviews.columns.filter(({ name }) => name !== 'id'), { name: 'id', type }]
-      return learnTables(snapshot.db, [{ table: { ...reviews, columns }, key: ['id'] }], [])
+      return learnTables(snapshot.db, [{ table: { ...reviews, columns }, key: ['id'] }], [], true)
     }
     await learnById('BIGINT')
     await snapshot.db.run('CREATE OR REPLACE TABLE reviews AS SELECT * REPLACE (id::VARCHAR AS id) FROM reviews')
@@ -144,6 +144,7 @@ describe('what a share learns of the lake', () => {
         ...tables.map((table) => ({ table, key: ['other'] })),
       ],
       [reviews, contents].flatMap((table) => table ?? []),
+      true,
     )
     expect([...known].map(([name, { names }]) => [name, names]).sort()).toEqual([
       ['others', ['id', 'rating']],
@@ -328,6 +329,36 @@ describe('what a process that begins learns of rows whose review has moved or go
   })
 })
 
+it('is of one version where no transaction is open, however the lake changes meanwhile', async () => {
+  const statements: string[] = []
+  const { db } = snapshot
+  const noted = (sql: string): string => {
+    statements.push(sql)
+    return sql.replaceAll(/ AT \(VERSION => \d+\)/g, '')
+  }
+  const lake = { ...db, run: (sql: string) => db.run(noted(sql)), query: (sql: string) => db.query(noted(sql)) }
+  const find = async (isWithin: boolean) => {
+    statements.length = 0
+    await db.run('DROP TABLE IF EXISTS temp._known')
+    const known = tables.filter(({ name }) => name !== 'deleted_reviews')
+    await learnTables(lake, [], known, isWithin)
+    return statements.join(';').match(/FROM "\w+" AS t( AT \(VERSION => \d+\))?/g)
+  }
+  expect(await find(true)).toEqual(['FROM "review_contents" AS t', 'FROM "reviews" AS t'])
+  expect(await find(false)).toEqual([
+    'FROM "review_contents" AS t AT (VERSION => 5)',
+    'FROM "reviews" AS t AT (VERSION => 5)',
+  ])
+})
+
+it('is learned anew where a version since has dropped a table', async () => {
+  await listKnown()
+  await add(6, 3)
+  await addVersion(7, 'created_table:"main"."r",dropped_table:9')
+  await snapshot.db.run('INSERT INTO reviews BY NAME SELECT 8 AS id')
+  expect(await listKnown()).toEqual([1, 2, 8])
+})
+
 describe('what a share remembers of its own commit', () => {
   const batchOf = (...ids: ReadonlyArray<number>) =>
     snapshot.db.run(
@@ -484,7 +515,7 @@ describe('the versions of rows that a batch meets', () => {
       CREATE TABLE others AS SELECT id, 7 AS rating, id + 10 AS snapshot_id FROM range(4) AS ids(id);
       CREATE OR REPLACE TEMP TABLE _met AS SELECT id AS k0, rating AS k1 FROM (VALUES (2, 7), (3, 8)) AS keys(id, rating)`)
     const key = ['id', 'rating']
-    const known = (await learnTables(snapshot.db, [{ table: other, key }], [])).get('others')
+    const known = (await learnTables(snapshot.db, [{ table: other, key }], [], true)).get('others')
     expect(known && (await findMetVersions(snapshot.db, other, key, known))).toBe(
       '(t.snapshot_id IN (12) OR t.snapshot_id IS NULL)',
     )
