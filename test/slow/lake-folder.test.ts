@@ -285,3 +285,41 @@ it.each<[string, (lake: string, waiting: Message, all: ReadonlyArray<Message>) =
     ])
   },
 )
+
+it.each<[string, (db: Database) => Promise<void>]>([
+  [
+    'writes reviews anew',
+    (db) =>
+      db.transaction(() =>
+        db.run(
+          'CREATE OR REPLACE TEMP TABLE again AS FROM reviews WHERE id < 5; DELETE FROM reviews WHERE id < 5; INSERT INTO reviews FROM again',
+        ),
+      ),
+  ],
+  ['removes reviews', (db) => db.run('DELETE FROM reviews WHERE id < 5')],
+])('has each row of a review once where another process %s while this one learns of the lake', async (_, meanwhile) => {
+  const lake = newLake()
+  const waiting: Message = { _tag: 'Waiting', stream: 'reviews', until: 0 }
+  const pages = (...ids: ReadonlyArray<number>): ReadonlyArray<Message> => [
+    recordsMessage('reviews', ...ids.map((id) => reviewJson(id, 1))),
+    recordsMessage('review_contents', ...ids.map((id) => contentJson(id, 1, 7))),
+    waiting,
+  ]
+  await writeShare(lake, reviewsInfo(), ...pages(1, 2, 3, 4, 5, 6, 7, 8))
+  await useShare(lake, async ({ db }) => {
+    let isLearning = false
+    const run: Database['run'] = async (...statement) => {
+      if (!isLearning && statement[0].startsWith('CREATE OR REPLACE TEMP TABLE _known_')) {
+        isLearning = true
+        await meanwhile(db)
+      }
+      return db.run(...statement)
+    }
+    const writer = await createSnapshotWriter({ db: { ...db, run } }, { now: () => emittedAt, share })
+    const begun = [startedMessage(reviewsInfo()), startedMessage(reviewContentsInfo())]
+    for (const message of [...begun, ...pages(11, 12), ...pages(1, 2, 3, 4)]) await writer.write(message)
+    expect(isLearning).toBe(true)
+  })
+  const count = (table: string, key: string) => ask(lake, `SELECT count(*) = count(DISTINCT ${key}) FROM ${table}`)
+  expect([await count('reviews', 'id'), await count('review_contents', '("reviewId", id)')]).toEqual([true, true])
+})
