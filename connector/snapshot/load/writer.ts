@@ -48,7 +48,7 @@ const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 /** A commit begins at the first of these limits. Larger ones cost less for each row; smaller ones lose less when a run is killed. */
 const [maxCommitRows, maxCommitBytes, maxCommitMillis] = [250_000, 64_000_000, 5_000]
 /** Many processes that share a backfill run side by side, and each needs memory in the proportion of its commits. */
-const maxShareCommitBytes = 32_000_000
+const maxShareCommitBytes = 30_000_000
 /** Each commit of a lake makes files of its own, and takes its turn with the other writers. */
 const maxLakeCommitMillis = 30_000
 /** The log of the commits is brought into the file once it has grown to this. */

@@ -250,11 +250,11 @@ describe('a commit begins', () => {
   })
 
   it.each([
-    ['too much for a share', { index: 0, count: 2 }, [16_100_000], true],
-    ['enough for a share', { index: 0, count: 2 }, [15_900_000], false],
-    ['too much for a share after smaller ones', { index: 0, count: 2 }, [100_000, 16_000_000], true],
-    ['small for a share after larger ones', { index: 0, count: 2 }, [15_900_000, 100_000], false],
-    ['enough for a whole run', undefined, [16_100_000], false],
+    ['too much for a share', { index: 0, count: 2 }, [15_100_000], true],
+    ['enough for a share', { index: 0, count: 2 }, [14_900_000], false],
+    ['too much for a share after smaller ones', { index: 0, count: 2 }, [100_000, 15_000_000], true],
+    ['small for a share after larger ones', { index: 0, count: 2 }, [14_900_000, 100_000], false],
+    ['enough for a whole run', undefined, [15_100_000], false],
   ])('with a page, before another one like it that would be %s', async (_, share, sizes, isDue) => {
     const snapshot = await openMemorySnapshot()
     if (share !== undefined) await openLoadStates(snapshot, share, 'incremental', 0)
@@ -624,7 +624,7 @@ describe('a commit of many records begins', () => {
   it.each([
     ['64 MB', 200, 64, undefined],
     ['4 MB of a table of more than 200 columns', 201, 4, undefined],
-    ['32 MB of a share of a backfill', 200, 32, { index: 0, count: 2 }],
+    ['30 MB of a share of a backfill', 200, 30, { index: 0, count: 2 }],
   ])('after %s, and after as many again', async (_, columns, count, share) => {
     const { db, add } = await openStream(columns, `"${'x'.repeat(999_998)}"`, share)
     const one = `committing ${count} records of things`
