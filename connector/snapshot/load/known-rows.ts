@@ -1,5 +1,5 @@
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
-import { lakeAuthor, lakeCatalogue } from '../store/lake-access'
+import { lakeAuthor } from '../store/lake-access'
 import {
   deletionsTableName,
   findReviewReference,
@@ -62,54 +62,68 @@ type Wanted = {
 export const wholeReviewsMessage = 'Adds reviews, each with all rows that belong to it.'
 
 /**
- * A version of a lake. `changes`: each a kind and the id of a table; `isWhole`: each row of a review that it has added came with the review;
+ * A version of a lake. `changes`: each a kind and the ids of tables; `schema`: that of its tables; `isWhole`: each row of a review that it has added came with the review;
  * `isForeign`: another program has made it.
  */
 type Version = {
   readonly version: number
-  readonly changes: ReadonlyArray<ReadonlyArray<string>>
+  readonly schema: number
+  readonly changes: ReadonlyArray<readonly [kind: string, tableIds: ReadonlyArray<string>]>
   readonly isWhole: boolean
   readonly isForeign: boolean
 }
 
-/** The versions from one on that the open transaction sees, or those of now. */
+/** The versions from one on that the open transaction sees, or those of now. DuckLake is asked, since it outlives a lost connection to its catalogue. */
 const listVersions = async (db: Database, from: number): Promise<ReadonlyArray<Version>> => {
-  // The function `ducklake_snapshots` reads all versions, which a lake of many writers has more of after each commit.
   const found = await db.query(`
-    SELECT snapshot_id::INTEGER AS version, changes_made, commit_message, author FROM ${lakeCatalogue}.ducklake_snapshot_changes
+    SELECT snapshot_id::INTEGER AS version, schema_version::INTEGER AS schema, to_json(changes)::VARCHAR AS changes, commit_message, author
+    FROM ducklake_snapshots('lake')
     WHERE snapshot_id >= ${from} AND snapshot_id <= (SELECT id FROM ducklake_current_snapshot('lake')) ORDER BY 1`)
-  return found.map(({ version, changes_made, commit_message, author }) => ({
+  return found.map(({ version, schema, changes, commit_message, author }) => ({
     version: Number(version),
-    changes: String(changes_made)
-      .split(',')
-      .map((change) => change.split(':')),
+    schema: Number(schema),
+    changes: Object.entries<ReadonlyArray<string>>(JSON.parse(String(changes ?? '{}')) ?? {}),
     isWhole: commit_message === wholeReviewsMessage,
     isForeign: author !== lakeAuthor,
   }))
 }
 
-/** What `ducklake_snapshot_changes` calls changes that leave each row its version, but for those that it adds or removes. */
-const knownKinds =
-  /^((created|dropped|altered)_(schema|table|view)|inserted_into_table|inlined_insert|deleted_from_table|inlined_delete|merge_adjacent|inline_flush|)$/
+/** The ids of the lake's tables by name, of this version of its schema; each is asked for once. */
+const listTableIds = async (db: Database, schema: number): Promise<(name: string) => ReadonlyArray<string>> => {
+  const known = `CREATE TEMP TABLE IF NOT EXISTS _ids (schema INTEGER, id VARCHAR, name VARCHAR); SELECT id, name FROM _ids WHERE schema = ${schema}`
+  const found = await db.query(known)
+  if (found.length === 0)
+    await db.run(`INSERT INTO _ids SELECT ${schema}, table_id::VARCHAR, table_name FROM ducklake_table_info('lake')`)
+  const ids = found.length === 0 ? await db.query(known) : found
+  return (name) => ids.flatMap((table) => (table.name === name ? [String(table.id)] : []))
+}
 
-/** Whether a version has made such changes to one of these tables, or changes whose kind is not known here. */
-const mayChange = ({ changes }: Version, kinds: ReadonlyArray<string>, tableIds: ReadonlyArray<string>): boolean =>
-  changes.some(([kind = '', id = '']) => (kinds.includes(kind) && tableIds.includes(id)) || !knownKinds.test(kind))
+/** What DuckLake calls changes that leave each row its version, but for those that it adds or removes. */
+const knownKinds =
+  /^((tables|views|schemas)_created|(views|schemas)_dropped|(tables|views)_altered|tables_inserted_into|inlined_insert|tables_deleted_from|inlined_delete)$/
+
+/** Whether a version has dropped a table, or made changes whose kind is not known here. */
+const isUnclear = ({ changes }: Version): boolean => changes.some(([kind]) => !knownKinds.test(kind))
+
+/** Whether a version has made such changes to one of these tables, or some that are unclear. */
+const mayChange = (version: Version, kinds: ReadonlyArray<string>, tableIds: ReadonlyArray<string>): boolean =>
+  isUnclear(version) ||
+  version.changes.some(([kind, ids]) => kinds.includes(kind) && ids.some((id) => tableIds.includes(id)))
 
 const mayAdd = (version: Version, tableIds: ReadonlyArray<string>): boolean =>
-  mayChange(version, ['inserted_into_table', 'inlined_insert'], tableIds)
+  mayChange(version, ['tables_inserted_into', 'inlined_insert'], tableIds)
 
 /** Whether a version may have removed rows, such as those that it has written anew. */
 const mayRemove = (version: Version, tableIds: ReadonlyArray<string>): boolean =>
-  mayChange(version, ['deleted_from_table', 'inlined_delete'], tableIds)
+  mayChange(version, ['tables_deleted_from', 'inlined_delete'], tableIds)
 
 /**
  * Whether rows of a table, which came with their review before this version, may be without it since: another program has removed reviews alone, a
  * table was made anew, or its rows belong to reviews only since it was altered.
  */
 const mayOrphan = (version: Version, tableIds: ReadonlyArray<string>, reviewIds: ReadonlyArray<string>): boolean =>
-  version.changes.some(([kind]) => kind === 'dropped_table') ||
-  mayChange(version, ['altered_table'], tableIds) ||
+  isUnclear(version) ||
+  mayChange(version, ['tables_altered'], tableIds) ||
   (version.isForeign && mayRemove(version, reviewIds))
 
 /**
@@ -138,17 +152,12 @@ const learnRows = async (
   const versions = await listVersions(db, Math.min(...described.map(({ before }) => before ?? 0)))
   const current = versions.at(-1)?.version ?? 0
   const listSince = (version: number) => versions.filter((each) => each.version > version)
-  // A version that was expired tells nothing of itself, and one that has dropped a table what it had: then all is learned anew.
+  // Neither a version that was expired nor an unclear one tells what it has changed: then all is learned anew.
   const isLost = described.some(
-    ({ before = current }) =>
-      listSince(before).length !== current - before ||
-      listSince(before).some(({ changes }) => changes.some(([kind]) => kind === 'dropped_table')),
+    ({ before = current }) => listSince(before).length !== current - before || listSince(before).some(isUnclear),
   )
   const hasAll = !isLost && versions.length === current + 1
-  const tableIds = await db.query(
-    `SELECT table_id::VARCHAR AS id, table_name AS name FROM ${lakeCatalogue}.ducklake_table WHERE end_snapshot IS NULL`,
-  )
-  const idsOf = (name: string) => tableIds.flatMap((table) => (table.name === name ? [String(table.id)] : []))
+  const idsOf = await listTableIds(db, versions.at(-1)?.schema ?? 0)
   const reviewIds = idsOf(reviewsTableName)
   const statements: string[] = []
   for (const { table, names, time, isChild, description, before, number } of described) {

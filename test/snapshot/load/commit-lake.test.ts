@@ -59,16 +59,13 @@ const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => u
   const noted = (sql: string): string => {
     statements.push({ sql, isWithin })
     version += 1
-    if (fail !== undefined && !isWithin && sql.includes('ducklake_snapshot_changes')) throw fail
+    if (fail !== undefined && !isWithin && sql.includes('ducklake_snapshots')) throw fail
     return sql
       .replaceAll(
-        '__ducklake_metadata_lake.ducklake_snapshot_changes',
-        `(SELECT ${version + 1} AS snapshot_id, '' AS changes_made, '' AS commit_message, '' AS author)`,
+        `ducklake_snapshots('lake')`,
+        `(SELECT ${version + 1} AS snapshot_id, 1 AS schema_version, MAP {} AS changes, '' AS commit_message, '' AS author)`,
       )
-      .replaceAll(
-        '__ducklake_metadata_lake.ducklake_table',
-        `(SELECT 0 AS table_id, '' AS table_name, NULL AS end_snapshot)`,
-      )
+      .replaceAll(`ducklake_table_info('lake')`, `(SELECT 0 AS table_id, '' AS table_name)`)
       .replaceAll(`ducklake_current_snapshot('lake')`, `(SELECT ${version + 1} AS id)`)
       .replaceAll(`ducklake_last_committed_snapshot('lake')`, '(SELECT NULL AS id)')
       .replaceAll('t.snapshot_id', '0')

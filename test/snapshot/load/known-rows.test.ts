@@ -23,7 +23,7 @@ import {
   writeMessages,
 } from '../../support/snapshot-messages'
 
-const changesTable = '__ducklake_metadata_lake.ducklake_snapshot_changes'
+const changesTable = 'changes'
 
 let snapshot: Snapshot
 let tables: ReadonlyArray<Table>
@@ -36,12 +36,13 @@ const openLake = async (): Promise<void> => {
   tables = await listStreamTables(snapshot.db)
   // What DuckLake says of a lake: what its versions have changed, which it keeps, the ids of its tables, and the rows that versions have added.
   await snapshot.db.run(`
-    ATTACH ':memory:' AS __ducklake_metadata_lake;
     CREATE TABLE ${changesTable} (snapshot_id BIGINT, changes_made VARCHAR, commit_message VARCHAR, author VARCHAR);
-    INSERT INTO ${changesTable} SELECT range, 'inserted_into_table:7,inserted_into_table:8', '', 'feedback-connector' FROM range(6);
+    CREATE MACRO ducklake_snapshots(lake) AS TABLE
+      SELECT snapshot_id, 1 AS schema_version, commit_message, author, changes_made::JSON AS changes
+      FROM ${changesTable};
+    INSERT INTO ${changesTable} SELECT range, '{"tables_inserted_into":["7","8"]}', '', 'feedback-connector' FROM range(6);
     CREATE MACRO ducklake_current_snapshot(lake) AS TABLE SELECT max(snapshot_id) AS id FROM ${changesTable};
-    CREATE TABLE __ducklake_metadata_lake.ducklake_table AS
-      SELECT * FROM (VALUES (7, 'reviews', NULL), (6, 'review_contents', 3), (8, 'review_contents', NULL)) AS t(table_id, table_name, end_snapshot);
+    CREATE MACRO ducklake_table_info(lake) AS TABLE SELECT * FROM (VALUES (7, 'reviews'), (8, 'review_contents')) AS t(table_id, table_name);
     ALTER TABLE reviews ADD COLUMN snapshot_id BIGINT DEFAULT 5; ALTER TABLE review_contents ADD COLUMN snapshot_id BIGINT DEFAULT 5;
     CREATE TABLE added AS SELECT *, 0 AS version FROM reviews WHERE false;
     CREATE TABLE committed (id BIGINT);
@@ -70,10 +71,16 @@ const listKnown = async (all?: ReadonlyArray<Table>): Promise<ReadonlyArray<numb
   return rows.map(({ id }) => Number(id))
 }
 /** A version, and what it has changed. */
-const addVersion = (version: number, changes = '', message = '', author = 'feedback-connector') =>
-  snapshot.db.run(`INSERT INTO ${changesTable} VALUES (${version}, '${changes}', '${message}', '${author}')`)
+const addVersion = (version: number, changes = '', message = '', author = 'feedback-connector') => {
+  const kinds: Record<string, string[]> = {}
+  for (const [kind = '', id = ''] of changes.split(',').map((change) => change.split(':')))
+    if (kind !== '') kinds[kind] = [...(kinds[kind] ?? []), id]
+  return snapshot.db.run(
+    `INSERT INTO ${changesTable} VALUES (${version}, '${JSON.stringify(kinds)}', '${message}', '${author}')`,
+  )
+}
 /** A version that has added a review. */
-const add = async (version: number, id: number, changes = 'inserted_into_table:7') => {
+const add = async (version: number, id: number, changes = 'tables_inserted_into:7') => {
   await addVersion(version, changes)
   await snapshot.db.run(
     `INSERT INTO added BY NAME SELECT * REPLACE (${id} AS id, ${version} AS snapshot_id), ${version} AS version FROM reviews LIMIT 1`,
@@ -205,7 +212,7 @@ describe('what a share learns of rows that belong to reviews', () => {
   /** The reviews whose contents are known by themselves. */
   const listOwn = async () => listIds((await learnContents()).sets.slice(1))
   /** A version that has added a content of a review. */
-  const addContent = async (version: number, id: number, message?: string, changes = 'inserted_into_table:8') => {
+  const addContent = async (version: number, id: number, message?: string, changes = 'tables_inserted_into:8') => {
     await addVersion(version, changes, message)
     await snapshot.db.run(
       `INSERT INTO review_contents BY NAME SELECT * REPLACE (${id} AS "reviewId", ${version} AS snapshot_id) FROM review_contents LIMIT 1`,
@@ -238,10 +245,9 @@ describe('what a share learns of rows that belong to reviews', () => {
   )
 
   it.each([
-    ['deleted_from_table:8,inlined_delete:8,created_table:"main"."x",altered_table:8,dropped_view:3', []],
-    ['inserted_into_table:6,inlined_insert:7', []],
+    ['tables_deleted_from:8,inlined_delete:8,tables_created:x,tables_altered:8,views_dropped:3', []],
+    ['tables_inserted_into:6,inlined_insert:7', []],
     ['inlined_insert:7,inlined_insert:8', [10]],
-    ['created_table:"main"."a,inserted_into_table:8"', []],
     ['a_change_of_a_later_version:1', [10]],
   ])(
     'are read of a version that says it has %s as it should be: %j',
@@ -291,7 +297,7 @@ describe('what a share learns of rows that belong to reviews', () => {
     'has their versions in the scope of a merge, those of their review',
     inLake(async () => {
       await learnContents()
-      await add(6, 10, 'inserted_into_table:7,inserted_into_table:8')
+      await add(6, 10, 'tables_inserted_into:7,tables_inserted_into:8')
       await snapshot.db.run(
         `UPDATE ${changesTable} SET commit_message = '${wholeReviewsMessage}' WHERE snapshot_id = 6`,
       )
@@ -311,7 +317,7 @@ describe('what a process that begins learns of rows whose review has moved or go
     (await learn(tables.filter(({ name }) => name !== 'deleted_reviews'))).get('review_contents') as KnownRows
   /** A review with a content, of one version that says so. */
   const addWhole = async (version: number, id: number) => {
-    await addVersion(version, 'inserted_into_table:7,inserted_into_table:8', wholeReviewsMessage)
+    await addVersion(version, 'tables_inserted_into:7,tables_inserted_into:8', wholeReviewsMessage)
     await snapshot.db.run(`
       INSERT INTO reviews BY NAME SELECT * REPLACE (${id} AS id, ${version} AS snapshot_id) FROM reviews LIMIT 1;
       INSERT INTO review_contents BY NAME SELECT * REPLACE (${id} AS "reviewId", 7 AS id, ${version} AS snapshot_id) FROM review_contents LIMIT 1`)
@@ -338,7 +344,7 @@ describe('what a process that begins learns of rows whose review has moved or go
     inLake(async () => {
       await addWhole(6, 10)
       await addWhole(7, 11)
-      await addVersion(8, 'inserted_into_table:7,deleted_from_table:7')
+      await addVersion(8, 'tables_inserted_into:7,tables_deleted_from:7')
       await move(10, 8)
       expect(await findScope(10)).toEqual([6])
       expect(await findScope(10, 11)).toEqual([6, 7])
@@ -361,7 +367,7 @@ describe('what a process that begins learns of rows whose review has moved or go
       await addWhole(6, 10)
       await snapshot.db.run(`INSERT INTO added BY NAME SELECT *, 6 AS version FROM reviews WHERE id = 10`)
       await learnBoth()
-      await addVersion(7, 'inserted_into_table:7,deleted_from_table:7')
+      await addVersion(7, 'tables_inserted_into:7,tables_deleted_from:7')
       await move(10, 7)
       await snapshot.db.run(`INSERT INTO added BY NAME SELECT *, 7 AS version FROM reviews WHERE id = 10`)
       expect(await findScope(10)).toEqual([6, 7])
@@ -369,15 +375,15 @@ describe('what a process that begins learns of rows whose review has moved or go
   )
 
   it.each<[string, ReadonlyArray<number>, string?]>([
-    ['deleted_from_table:7', [1]],
-    ['deleted_from_table:7', [1, 10], 'another program'],
+    ['tables_deleted_from:7', [1]],
+    ['tables_deleted_from:7', [1, 10], 'another program'],
     ['inlined_delete:7', [1, 10], 'another program'],
-    ['deleted_from_table:8', [1], 'another program'],
-    ['inserted_into_table:7', [1], 'another program'],
+    ['tables_deleted_from:8', [1], 'another program'],
+    ['tables_inserted_into:7', [1], 'another program'],
     ['rewrite_delete:7', [1, 10], 'another program'],
-    ['dropped_table:6', [1, 10]],
-    ['altered_table:8', [1, 10]],
-    ['altered_table:7', [1]],
+    ['tables_dropped:6', [1, 10]],
+    ['tables_altered:8', [1, 10]],
+    ['tables_altered:7', [1]],
   ])(
     'is that they are there after %s: %j %s',
     inLake(async (changes, expected, author) => {
@@ -419,7 +425,7 @@ it(
   inLake(async () => {
     await listKnown()
     await add(6, 3)
-    await addVersion(7, 'created_table:"main"."r",dropped_table:9')
+    await addVersion(7, 'tables_created:r,tables_dropped:9')
     await snapshot.db.run('INSERT INTO reviews BY NAME SELECT 8 AS id')
     expect(await listKnown()).toEqual([1, 2, 8])
   }),
@@ -441,7 +447,7 @@ describe('what a share remembers of its own commit', () => {
     inLake(async () => {
       await batchOf(3, 4)
       await remember(6, 'batch')
-      await addVersion(6, 'inserted_into_table:7')
+      await addVersion(6, 'tables_inserted_into:7')
       // The lake would give another row of that version.
       await add(7, 5)
       await snapshot.db.run(
@@ -461,7 +467,7 @@ describe('what a share remembers of its own commit', () => {
     'is that a table has nothing new where the commit had no rows for it',
     inLake(async () => {
       await remember(6)
-      await addVersion(6, 'inserted_into_table:7')
+      await addVersion(6, 'tables_inserted_into:7')
       await snapshot.db.run(
         'INSERT INTO added BY NAME SELECT * REPLACE (9 AS id, 6 AS snapshot_id), 6 AS version FROM reviews LIMIT 1',
       )
