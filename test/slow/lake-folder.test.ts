@@ -9,6 +9,7 @@ import { openLoadStates } from '../../connector/snapshot/load/earlier-runs'
 import { createSnapshotWriter } from '../../connector/snapshot/load/writer'
 import type { Database, Snapshot } from '../../connector/snapshot/store/database'
 import { closeSnapshot, openSnapshot, type SnapshotAccess } from '../../connector/snapshot/store/file'
+import type { LakeShare } from '../../connector/snapshot/store/lake-access'
 import { claimSnapshot } from '../../connector/snapshot/store/metadata'
 import { newTempPath } from '../support/files'
 import { runProgram } from '../support/program'
@@ -34,9 +35,9 @@ const useLake = async <A>(
   lake: string,
   access: SnapshotAccess,
   body: (snapshot: Snapshot) => Promise<A>,
-  version?: number,
+  options: { readonly version?: number; readonly share?: LakeShare } = {},
 ): Promise<A> => {
-  const snapshot = await runOrThrow(openSnapshot(lake, access, { lake: { env, version } }))
+  const snapshot = await runOrThrow(openSnapshot(lake, access, { lake: { env, ...options } }))
   try {
     return await body(snapshot)
   } finally {
@@ -107,7 +108,7 @@ it('forgets what only a table had that was dropped, as by --start-anew', async (
   })
   expect(await forget(lake, '4711')).toMatchObject({ lake: { expired: false } })
   expect(await forget(lake, '7')).toMatchObject({ removed: [], lake: { expired: true } })
-  await expect(useLake(lake, 'read', async () => undefined, version)).rejects.toThrow('has no such version')
+  await expect(useLake(lake, 'read', async () => undefined, { version })).rejects.toThrow('has no such version')
   expect(holdsBytes(lake, 'text 7')).toBe(false)
 })
 
@@ -162,7 +163,9 @@ it('compares versions between which a table was dropped and made anew, and those
   })
   expect(await compare(lake, first, last)).toMatchObject({ a: 50, b: 2, onlyA: 49, onlyB: 1, changed: 1 })
   expect(await compare(lake, 0, first)).toMatchObject({ a: null, b: 50 })
-  await expect(useLake(lake, 'read', async () => undefined, 0)).rejects.toThrow('has no tables at this version')
+  await expect(useLake(lake, 'read', async () => undefined, { version: 0 })).rejects.toThrow(
+    'has no tables at this version',
+  )
 })
 
 it('starts the shares of its backfill anew with another service', async () => {
@@ -227,15 +230,16 @@ const writeShare = (lake: string, info: StreamInfo, ...messages: ReadonlyArray<M
       await writer.write(message)
     await snapshot.db.waitForWork()
   })
-const useShare = async (lake: string, body: (snapshot: Snapshot) => Promise<void>): Promise<void> => {
-  const snapshot = await runOrThrow(openSnapshot(lake, 'write', { lake: { env, share } }))
-  try {
-    await openLoadStates(snapshot, share, 'incremental', emittedAt)
-    await body(snapshot)
-  } finally {
-    await closeSnapshot(snapshot)
-  }
-}
+const useShare = (lake: string, body: (snapshot: Snapshot) => Promise<void>): Promise<void> =>
+  useLake(
+    lake,
+    'write',
+    async (snapshot) => {
+      await openLoadStates(snapshot, share, 'incremental', emittedAt)
+      await body(snapshot)
+    },
+    { share },
+  )
 
 it.each<[string, (lake: string, waiting: Message, all: ReadonlyArray<Message>) => Promise<void>, StreamInfo?]>([
   ['has moved nothing', async () => undefined],

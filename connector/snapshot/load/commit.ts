@@ -68,7 +68,7 @@ const cutChanges = async (
   db: Database,
   changes: Changes,
   tables: ReadonlyArray<Table>,
-): Promise<ReadonlyArray<ReadonlyArray<Change>>> => {
+): Promise<ReadonlyArray<Changes>> => {
   const references = tables.map(findReviewReference).flatMap((reference) => reference ?? [])
   const cut = changes.flatMap((change) => {
     const { table } = change.load

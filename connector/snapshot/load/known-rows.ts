@@ -122,9 +122,7 @@ const mayRemove = (version: Version, tableIds: ReadonlyArray<string>): boolean =
  * table was made anew, or its rows belong to reviews only since it was altered.
  */
 const mayOrphan = (version: Version, tableIds: ReadonlyArray<string>, reviewIds: ReadonlyArray<string>): boolean =>
-  isUnclear(version) ||
-  mayChange(version, ['tables_altered'], tableIds) ||
-  (version.isForeign && mayRemove(version, reviewIds))
+  mayChange(version, ['tables_altered'], tableIds) || (version.isForeign && mayRemove(version, reviewIds))
 
 /**
  * By table: learns the rows that the tables of a lake have before the open transaction writes to them. A share of a backfill commits often, and all its commits
@@ -147,7 +145,8 @@ const learnRows = async (
     const description = JSON.stringify([table.name, names, time, types, isChild])
     const before = learned.find((other) => other.description === description)
     const number = Number(before?.number ?? free + i)
-    return { ...each, description, number, before: before && Number(before.version) }
+    const rowsSql = knownRowsSql({ names, time })
+    return { ...each, description, number, before: before && Number(before.version), rowsSql }
   })
   const versions = await listVersions(db, Math.min(...described.map(({ before }) => before ?? 0)))
   const current = versions.at(-1)?.version ?? 0
@@ -160,16 +159,15 @@ const learnRows = async (
   const idsOf = await listTableIds(db, versions.at(-1)?.schema ?? 0)
   const reviewIds = idsOf(reviewsTableName)
   const statements: string[] = []
-  for (const { table, names, time, isChild, description, before, number } of described) {
+  for (const { table, isChild, description, before, number, rowsSql } of described) {
     const version = isLost ? undefined : before
     if (version === current) continue
-    const rowsOf = (source: string) =>
-      knownRowsSql({ names, time })(source, hidesVersions(table) ? 'NULL' : 't.snapshot_id')
+    const ids = idsOf(table.name)
+    const rowsOf = (source: string) => rowsSql(source, hidesVersions(table) ? 'NULL' : 't.snapshot_id')
     // Outside of a transaction each statement may see another version: all rows are those of the one that is noted.
     const allSql = `${rowsOf(quoteIdentifier(table.name))}${isWithin ? '' : ` AT (VERSION => ${current})`}`
-    const adding = listSince(version ?? -1).filter((each) => mayAdd(each, idsOf(table.name)))
-    const orphaned =
-      version === undefined ? versions.findLast((each) => mayOrphan(each, idsOf(table.name), reviewIds)) : undefined
+    const adding = listSince(version ?? -1).filter((each) => mayAdd(each, ids))
+    const orphaned = version === undefined ? versions.findLast((each) => mayOrphan(each, ids, reviewIds)) : undefined
     const open = adding.filter((each) => isChild && (!each.isWhole || each.version < (orphaned?.version ?? 0)))
     const openSql = `${allSql} WHERE ${isOfVersionsSql(open.map((each) => each.version))}`
     if (version === undefined)
@@ -195,10 +193,10 @@ const learnRows = async (
   if (statements.length > 0) await db.run(statements.join(';\n'))
   const parent = described.find(({ table }) => table.name === reviewsTableName)
   return new Map(
-    described.map(({ table, names, time, isChild, number }) => {
+    described.map(({ table, names, isChild, number, rowsSql }) => {
       const numbers = isChild && parent !== undefined ? [parent.number, number] : [number]
       const sets = numbers.map((each) => `temp._known_${each}`)
-      return [table.name, { number, names, isChild, sets, rowsSql: knownRowsSql({ names, time }) }]
+      return [table.name, { number, names, isChild, sets, rowsSql }]
     }),
   )
 }
