@@ -22,7 +22,7 @@ import {
 } from './known-rows'
 import { countStraysSql, findMetVersions, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import { applyKnownDeletions, applyTombstones, insertRowsSql, keepNewestSql, removeOldChildren } from './merge'
-import { type Change, findCursorRange } from './stream-load'
+import { type Change, countRecords, findCursorRange } from './stream-load'
 
 type Changes = ReadonlyArray<Change>
 
@@ -96,9 +96,6 @@ const cutChanges = async (
   })
 }
 
-const countRecords = (spools: ReadonlyArray<Change['spool']>): number =>
-  spools.reduce((sum, spool) => sum + spool.count(), 0)
-
 /**
  * In one transaction: types the records and merges them by their key, applies deletions, saves the states that cover them. If it
  * rejects, nothing has changed and it may be called again.
@@ -169,13 +166,16 @@ const prepareChanges = async (
   )
   const prepared: Prepared[] = []
   for (const [i, { load, spool, target }] of changes.entries()) {
-    const [columns, { table }] = [undeclared[i] ?? [], load]
+    const columns = undeclared[i] ?? []
     const isStaged = isOfShare(db, load) && spool.count() > 0 && columns.length === 0
-    if (isStaged) {
-      const rows = await typeRows(db, table, target.generation, spool.toSql())
-      await db.run(`CREATE OR REPLACE TEMP TABLE ${stagedName(i)} AS ${rows.sql}`)
-      prepared.push({ undeclared: columns, staged: { ...rows, table, sql: `SELECT * FROM ${stagedName(i)}` } })
-    } else prepared.push({ undeclared: columns })
+    if (!isStaged) {
+      prepared.push({ undeclared: columns })
+      continue
+    }
+    const { table } = load
+    const rows = await typeRows(db, table, target.generation, spool.toSql())
+    await db.run(`CREATE OR REPLACE TEMP TABLE ${stagedName(i)} AS ${rows.sql}`)
+    prepared.push({ undeclared: columns, staged: { ...rows, table, sql: `SELECT * FROM ${stagedName(i)}` } })
   }
   return prepared
 }
@@ -203,7 +203,8 @@ const commitWithin = async (
   const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
   const batches = changes
     .map((change, i): Batch => {
-      const [{ table }, staged] = [change.load, prepared[i]?.staged]
+      const { table } = change.load
+      const staged = prepared[i]?.staged
       // Where another writer has widened a column since, the records are typed again: a value may have another text in a wider column.
       return { change, table, batch: batchName(i), ...(staged && hasTypes(table, staged.table) ? { staged } : {}) }
     })

@@ -58,6 +58,29 @@ export type Change = {
   readonly state: string | undefined
 }
 
+/** What the records received since the last commit may come to until the next one begins; `millis`: how old they may be at the end of a page. */
+type CommitLimits = {
+  readonly rows: number
+  readonly bytes: number
+  /** Where the table has many columns: its records take many times their size while they are typed. */
+  readonly wideBytes: number
+  readonly millis: number
+}
+
+/**
+ * Larger commits cost less for each row; smaller ones lose less when a run is killed. Each commit of a lake makes files of its own, and takes its turn
+ * with the other writers; the processes that share a backfill run side by side, and each needs memory in the proportion of its commits.
+ */
+export const findCommitLimits = (isLake: boolean, isShare: boolean): CommitLimits => ({
+  rows: 250_000,
+  bytes: isShare ? 30_000_000 : 64_000_000,
+  wideBytes: 4_000_000,
+  millis: isLake ? 30_000 : 5_000,
+})
+
+export const countRecords = (spools: ReadonlyArray<Spool>): number =>
+  spools.reduce((sum, spool) => sum + spool.count(), 0)
+
 /** Takes from a load what it has received, and gives it an empty spool. `path`: the file of the snapshot. */
 export const takeChange = (load: Load, path: string): Change => {
   const { target, activatesGeneration, status, records, sourceRecords, state } = load
@@ -242,7 +265,7 @@ export const explainCommitFailure = (changes: ReadonlyArray<Change>, error: unkn
 /** What a commit does, in words. */
 export const describeChanges = (changes: ReadonlyArray<Change>): string => {
   const added = changes.filter(({ spool }) => spool.count() > 0)
-  const rows = added.reduce((sum, { spool }) => sum + spool.count(), 0)
+  const rows = countRecords(added.map(({ spool }) => spool))
   const streams = (added.length > 0 ? added : changes).map(({ load }) => load.stream)
   const names = `${streams[0]}${streams.length > 1 ? ` and ${streams.length - 1} more` : ''}`
   if (rows > 0) return `committing ${rows.toLocaleString('en')} records of ${names}`

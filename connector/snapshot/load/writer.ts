@@ -15,6 +15,7 @@ import { hasManyOldRows, removeOldRowsInParts } from './merge'
 import {
   describeChanges,
   explainCommitFailure,
+  findCommitLimits,
   forgetArrivals,
   type Load,
   type LoadSummary,
@@ -45,16 +46,8 @@ export type SnapshotWriter = {
 /** The fingerprint of its service in a state's text. */
 const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 
-/** A commit begins at the first of these limits. Larger ones cost less for each row; smaller ones lose less when a run is killed. */
-const [maxCommitRows, maxCommitBytes, maxCommitMillis] = [250_000, 64_000_000, 5_000]
-/** Many processes that share a backfill run side by side, and each needs memory in the proportion of its commits. */
-const maxShareCommitBytes = 30_000_000
-/** Each commit of a lake makes files of its own, and takes its turn with the other writers. */
-const maxLakeCommitMillis = 30_000
 /** The log of the commits is brought into the file once it has grown to this. */
 const maxLogBytes = 16_000_000
-/** The records of a wide table take many times their size while they are typed. */
-const maxWideCommitBytes = 4_000_000
 
 type TableVersion = Extract<Message, { _tag: 'TableVersion' }>
 
@@ -69,6 +62,7 @@ export const createSnapshotWriter = async (
   // The shares of a lake wait for each other's transactions, and a lake has the table from its beginning.
   if (share === undefined) await db.transaction(() => db.run(`${deletionsTableSql}; ${closeAbandonedLoadsSql}`))
   const shareName = share && nameShare(share)
+  const limits = findCommitLimits(db.lake !== undefined, share !== undefined)
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
   // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups whose rows were replaced, a few
   // at a time; by default it writes most rows of a first load a second time, only because the last group of each commit is not full.
@@ -148,8 +142,7 @@ export const createSnapshotWriter = async (
     const others = [...loads.values()].filter((other) => other.stream !== stream && other.spool.count() > 0)
     if (stream === deletionsTableName ? others.length > 0 : others.some((other) => other.stream === deletionsTableName))
       await startCommit()
-    const maxNarrowBytes = share === undefined ? maxCommitBytes : maxShareCommitBytes
-    const maxBytes = load.table.columns.length > wideTableColumns ? maxWideCommitBytes : maxNarrowBytes
+    const maxBytes = load.table.columns.length > wideTableColumns ? limits.wideBytes : limits.bytes
     for (const row of rows) {
       load.hasChanges = true
       load.spool.add(row, at)
@@ -157,7 +150,7 @@ export const createSnapshotWriter = async (
       received.rows += 1
       received.bytes += row.json.length
       received.pageBytes += row.json.length
-      if (received.rows >= maxCommitRows || received.bytes >= maxBytes) await startCommit()
+      if (received.rows >= limits.rows || received.bytes >= maxBytes) await startCommit()
     }
   }
 
@@ -172,9 +165,9 @@ export const createSnapshotWriter = async (
       checkedServices.add(service)
     }
     if (Number.isFinite(count)) load.sourceRecords = (load.sourceRecords ?? 0) + count
-    isCommitDue ||= now() - received.since >= (db.lake === undefined ? maxCommitMillis : maxLakeCommitMillis)
+    isCommitDue ||= now() - received.since >= limits.millis
     // A share commits before a page that would be too much: what comes with its review, the other shares need not learn.
-    isCommitDue ||= share !== undefined && received.bytes + received.pageBytes >= maxShareCommitBytes
+    isCommitDue ||= share !== undefined && received.bytes + received.pageBytes >= limits.bytes
     received.pageBytes = 0
   }
 
@@ -241,14 +234,14 @@ export const createSnapshotWriter = async (
       case 'Started': {
         const { name, schema } = message.stream
         if (opening.some((other) => other.name === name)) await openStreams()
-        const running = [loads.get(name)].find((load) => load?.status === 'running')
-        if (running?.schema === JSON.stringify(schema)) return
-        if (running === undefined) {
+        const load = loads.get(name)
+        if (load?.status !== 'running') {
           opening.push(message.stream)
           return db.lake === undefined ? openStreams() : undefined
         }
+        if (load.schema === JSON.stringify(schema)) return
         await commit()
-        await db.withMemory(`changing the table of ${name}`, () => updateLoadSchema(db, running, message.stream))
+        await db.withMemory(`changing the table of ${name}`, () => updateLoadSchema(db, load, message.stream))
         tables = undefined
         return
       }
