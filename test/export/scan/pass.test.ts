@@ -123,6 +123,7 @@ describe('a pass', () => {
     expect(cut({})).toBe(true)
     expect(cut({ lastLength: 50 })).toBe(false)
     expect(cut({ certainTime: 49 })).toBe(false)
+    expect(cut({ certainTime: 50 })).toBe(true)
     expect(cut({}, 0)).toBe(false)
     expect(cut({ unreadRows: [] })).toBe(false)
   })

@@ -33,7 +33,7 @@ describe('a resume token', () => {
     expect(read).toEqual(O.some(token))
     expect(fromResumeToken(token)).toEqual(state)
     expect(token.trail).toEqual([['7', at, 4]])
-    expect(token.pass).not.toHaveProperty('inserted')
+    expect(toResumeToken(state, [], filters, origin, at).pass).not.toHaveProperty('inserted')
   })
 
   test('has the keys that are in users’ state files', () => {
