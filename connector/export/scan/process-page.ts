@@ -173,7 +173,6 @@ const isLateEnd = (
   knownPositions: ReadonlyArray<number | undefined>,
   lastPosition: number,
 ): boolean =>
-  rows.length > 0 &&
   !knownPositions.includes(undefined) &&
   !rows.some(isUpToCutoff(state)) &&
   state.pass.offset + rows.length === lastPosition + 1

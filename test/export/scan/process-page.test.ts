@@ -402,6 +402,46 @@ describe('the end', () => {
     expect([cutoff - 99, cutoff - 100, cutoff - 150].map(latePages)).toEqual([1, 0, 0])
   })
 
+  test('is near rows of the last day alone, however far back the clock of the rows is', () => {
+    const latePages = (time: number) =>
+      resultOf(later, pageOf(timed(time)), {
+        ...{ state: { rowClockAtStart: cutoff - 3 * 86_400_000 }, pass: { offset: 0 } },
+      }).state.pass.latePages
+    expect([cutoff - 86_399_999, cutoff - 86_400_000].map(latePages)).toEqual([1, 0])
+  })
+
+  test('is where rows later than the cutoff, all of them known, stand at the place of the last row', () => {
+    const changed = new Map([
+      [2, cutoff],
+      [3, cutoff + 3],
+      [4, cutoff + 4],
+    ])
+    const read = rows(0, 10).map((one, id) => reviewRecord(id, changed.get(id) ?? one.modifiedTime))
+    const isEnd = (page: ReadonlyArray<CutRecord | undefined>, offset: number) => {
+      const history = createRowHistory([])
+      history.addPage(read, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 0, cutoff)
+      const given = { history, pass: { offset, isConfirmingEnd: true } }
+      return resultOf(later, pageOf(page.flatMap((one) => one ?? [])), given).state.windows.length === 0
+    }
+    expect(isEnd([read[3], read[4]], 8)).toBe(true)
+    expect(isEnd([read[3], read[4]], 7)).toBe(false)
+    expect(isEnd([read[2], read[4]], 8)).toBe(false)
+    expect(isEnd([reviewRecord(77, cutoff + 1), read[3]], 8)).toBe(false)
+  })
+
+  test.each<[number, number | undefined, boolean]>([
+    [10, undefined, false],
+    [20, 10, false],
+    [20, undefined, true],
+  ])(
+    'may be behind a short page that follows a full one, where the limit is %i and its echo %j: %s',
+    (limit, echo, isConfirmingEnd) => {
+      const page = pageOf(rows(4, 10), echo === undefined ? {} : { filter: { limit: echo } })
+      const given = { history: tenRows(), state: { limit }, pass: { offset: 4, fullPagesInARow: 1 } }
+      expect(resultOf(later, page, given).state.pass).toMatchObject({ offset: 10, isConfirmingEnd })
+    },
+  )
+
   test('is not yet reached where the rows at the start are no newer than any that was read', () => {
     const newestRowTime = cutoff - 1000
     const look = (time: number) =>
@@ -497,7 +537,7 @@ describe('a page that comes again', () => {
   })
 
   test('is one only at another offset, and with the same rows', () => {
-    expect(stateOf({ pass: { offset: 0, repeatedPages: 2 } })?.pass.repeatedPages).toBe(0)
+    expect(stateOf({ pass: { offset: 0, repeatedPages: 1 } })?.pass.repeatedPages).toBe(0)
     expect(stateOf({ pass: { offset: 5, repeatedPages: 1 } })?.pass.repeatedPages).toBe(2)
     expect(stateOf({ pass: { offset: 5, repeatedPages: 1 } }, {}, rows(1, 11))?.pass.repeatedPages).toBe(0)
     const history = tenRows()
