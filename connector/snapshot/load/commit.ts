@@ -250,10 +250,8 @@ const commitWithin = async (
         listed.filter(({ history }) => history).map(({ name }) => name),
         counts,
       ),
-      // `rememberRows` needs the others.
-      ...batches.flatMap(({ table, batch }) =>
-        isShared && known.get(table.name)?.isChild !== true ? [] : [`DROP TABLE ${batch}`],
-      ),
+      // `rememberRows` needs those of a share.
+      ...(isShared ? [] : batches.map(({ batch }) => `DROP TABLE ${batch}`)),
     ].join(';\n'),
   )
   const removes = changes.some(
@@ -282,17 +280,17 @@ const insertBatch = async (
   const valuesSql = staged ? pickColumnsSql(columns, staged.sql) : typeColumnsSql(columns, spool.toSql())
   const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${valuesSql}`
   const rows = staged ?? (await typeRows(db, table, target.generation, spool.toSql()))
-  const isPartOfKey = known?.names.every((name) => key.includes(name)) ?? false
+  const knownByKey = known?.names.every((name) => key.includes(name)) ? known : undefined
   const hasMet =
     Number(
       await db.scalar(
         key.length === 0
           ? `${batchSql}; SELECT 0`
-          : `${batchSql}; ${metKeysSql(table, batch, key, isPartOfKey ? known : undefined)}; SELECT count(*) FROM _met`,
+          : `${batchSql}; ${metKeysSql(table, batch, key, knownByKey)}; SELECT count(*) FROM _met`,
       ),
     ) > 0
   if (hasMet) {
-    const scope = isPartOfKey && known !== undefined ? await findMetVersions(db, table, key, known) : undefined
+    const scope = knownByKey && (await findMetVersions(db, table, key, knownByKey))
     await db.run(keepNewestSql(table, key, cursor, rows, scope))
   }
   await db.run(insertRowsSql(table, rows, hasMet ? key : []))

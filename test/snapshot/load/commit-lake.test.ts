@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { configFailure } from '../../../connector/cdk/failure'
 import type { Message, StreamInfo } from '../../../connector/cdk/stream'
-import { openLoadStates } from '../../../connector/snapshot/load/earlier-runs'
+import { type LoadOptions, openLoadStates } from '../../../connector/snapshot/load/earlier-runs'
 import { wholeReviewsMessage } from '../../../connector/snapshot/load/known-rows'
 import { createSnapshotWriter } from '../../../connector/snapshot/load/writer'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
@@ -42,7 +42,8 @@ const run = (minute: number, ...ids: ReadonlyArray<number>): ReadonlyArray<Messa
 }
 const readAll = async ({ db }: Snapshot) => {
   const rows: unknown[] = []
-  for (const table of ['_loads', 'reviews', 'review_contents', 'locations', 'visits', '_history_reviews', '_state'])
+  const own = ['_loads', '_streams', '_state', '_meta']
+  for (const table of [...own, 'reviews', 'review_contents', 'locations', 'visits', '_history_reviews'])
     rows.push((await db.query(`SELECT t::VARCHAR AS row FROM ${table} AS t ORDER BY ALL`)).map(({ row }) => row))
   return rows
 }
@@ -54,11 +55,14 @@ const readAll = async ({ db }: Snapshot) => {
 const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => undefined, fail?: Error) => {
   const statements: Array<{ readonly sql: string; readonly isWithin: boolean }> = []
   const messages: string[] = []
-  let [isWithin, version] = [false, 0]
+  /** Of each commit its message, or an empty text. */
+  const commits: string[] = []
+  let [isWithin, version, listed] = [false, 0, 0]
   // Each question is of another version, and there is no change feed: the tables are read anew.
   const noted = (sql: string): string => {
     statements.push({ sql, isWithin })
     version += 1
+    if (sql.includes('ducklake_snapshots')) listed = version + 1
     if (fail !== undefined && !isWithin && sql.includes('ducklake_snapshots')) throw fail
     return sql
       .replaceAll(
@@ -67,19 +71,25 @@ const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => u
       )
       .replaceAll(`ducklake_table_info('lake')`, `(SELECT 0 AS table_id, '' AS table_name)`)
       .replaceAll(`ducklake_current_snapshot('lake')`, `(SELECT ${version + 1} AS id)`)
-      .replaceAll(`ducklake_last_committed_snapshot('lake')`, '(SELECT NULL AS id)')
+      .replaceAll(`ducklake_last_committed_snapshot('lake')`, `(SELECT ${listed + 1} AS id)`)
       .replaceAll('t.snapshot_id', '0')
       .replaceAll(/ AT \(VERSION => \d+\)/g, '')
   }
   const lake: Database = {
     ...db,
-    lake: { dataPath: '/data', describeCommit: (message) => void messages.push(message) },
+    lake: {
+      dataPath: '/data',
+      describeCommit: (message) => void (messages.push(message) && commits.splice(-1, 1, message)),
+    },
     run: (sql, ...rest) => db.run(noted(sql), ...rest),
     query: async (sql, ...rest) => db.query(noted(sql), ...rest),
     scalar: (sql, ...rest) => db.scalar(noted(sql), ...rest),
     transaction: async (body, undo, prepare) => {
       // Only a commit of changes undoes anything but its statements.
-      if (undo !== undefined) await before()
+      if (undo !== undefined) {
+        commits.push('')
+        await before()
+      }
       await prepare?.()
       isWithin = true
       return db.transaction(body, undo).finally(() => {
@@ -87,11 +97,25 @@ const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => u
       })
     },
   }
-  return { snapshot: { db: lake }, statements, messages }
+  return { snapshot: { db: lake }, statements, messages, commits, committed: () => listed + 1 }
 }
 const share = { index: 0, count: 2 }
+/** By table that was learned of: the ids up to 9 that are known, and whether the next commit need not ask for what this one has added. */
+const listKnown = async ({ db }: Snapshot, committed: () => number) => {
+  const known = await db.query('SELECT number, description::JSON->>0 AS name, version FROM temp._known ORDER BY name')
+  const found: Record<string, readonly [ids: string, isRemembered: boolean]> = {}
+  for (const { number, name, version } of known) {
+    const ids = await db.query(
+      `SELECT id FROM range(10) AS ids(id) JOIN temp._known_${number} ON key = hash(id) ORDER BY id`,
+    )
+    found[String(name)] = [ids.map(({ id }) => id).join(' '), Number(version) === committed()]
+  }
+  return found
+}
 const listStaged = ({ db }: Snapshot) =>
-  db.query("SELECT table_name FROM duckdb_tables() WHERE temporary AND starts_with(table_name, '_rows')")
+  db.query(
+    "SELECT table_name FROM duckdb_tables() WHERE temporary AND (starts_with(table_name, '_rows') OR starts_with(table_name, '_batch'))",
+  )
 
 describe('a commit into a lake that several processes share', () => {
   it('leaves what one into a file leaves, and types its records before the other writers wait', async () => {
@@ -159,7 +183,7 @@ describe('a commit into a lake that several processes share', () => {
       recordsMessage('review_contents', contentJson(8, 1, 1)),
       recordsMessage('deleted_reviews', '{"id":9,"modifiedTime":"2026-01-01T09:00:00.000Z"}'),
     ])
-    const { snapshot, messages } = watchLake(memory)
+    const { snapshot, messages, committed } = watchLake(memory)
     await writeMessages(
       snapshot,
       [
@@ -170,6 +194,85 @@ describe('a commit into a lake that several processes share', () => {
       { share },
     )
     expect(messages).toEqual(isWhole ? [wholeReviewsMessage] : [])
+    if (ownReviews.length + ownContents.length > 0)
+      expect(await listKnown(memory, committed)).toEqual({
+        deleted_reviews: ['9', isWhole],
+        review_contents: ['8', isWhole],
+        reviews: [isWhole ? '1 2 7' : '7', isWhole],
+      })
+    memory.db.close()
+  })
+
+  it('remembers what it has added to a table, unless it has met rows there', async () => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    const othersInfo = createStreamInfo('others', { id: integerSchema, seen: instantSchema }, ['id'], 'seen')
+    const streams = [reviewsInfo(), locationsInfo, othersInfo, visitsInfo]
+    const write = (target: Snapshot, ...records: ReadonlyArray<Message>) =>
+      writeMessages(target, [...streams.map((stream) => startedMessage(stream)), ...records], { share })
+    await write(memory, recordsMessage('locations', '{"id":1}'))
+    const { snapshot, messages, committed } = watchLake(memory)
+    await write(
+      snapshot,
+      recordsMessage('reviews', ...reviews),
+      recordsMessage('locations', '{"id":1}', '{"id":2}'),
+      recordsMessage('others', '{"id":5}'),
+      recordsMessage('visits', '{"id":7}'),
+    )
+    expect(messages).toEqual([wholeReviewsMessage])
+    expect(await listKnown(memory, committed)).toEqual({
+      locations: ['1', false],
+      others: ['5', true],
+      reviews: ['1 2', true],
+    })
+    expect(await memory.db.query('SELECT id FROM locations ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }])
+    memory.db.close()
+  })
+
+  const ofRefresh = { generation: 2, minimum: 2 }
+  const toNext: Message = { _tag: 'TableVersion', stream: 'reviews', version: 2, active: true }
+  it.each<[string, ReadonlyArray<number>, Readonly<Record<string, LoadOptions>>, ReadonlyArray<Message>]>([
+    ['ends a refresh of reviews', [1, 2], { reviews: ofRefresh }, [finishedMessage('reviews')]],
+    ['ends a refresh of other rows', [1, 2, 7], { locations: ofRefresh }, [finishedMessage('locations')]],
+    ['leaves a refresh open', [1, 2, 7], { reviews: ofRefresh }, []],
+    ['ends streams that are not refreshed', [1, 2, 7], {}, [finishedMessage('reviews'), finishedMessage('locations')]],
+    ['begins a new version of their table', [], {}, [toNext]],
+  ])('may remove reviews, and says so, where it %s', async (_, ids, loadOptions, ends) => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    const streams = [startedMessage(reviewsInfo()), startedMessage(locationsInfo)]
+    const old = recordsMessage('reviews', reviewJson(7, 1))
+    await writeMessages(memory, [...streams, old, recordsMessage('locations', '{"id":1}')])
+    const { snapshot, commits } = watchLake(memory)
+    const own = [recordsMessage('reviews', ...reviews), recordsMessage('locations', '{"id":2}')]
+    await writeMessages(snapshot, [...streams, ...own, ...ends], { share, loadOptions })
+    expect(new Set(commits)).toEqual(new Set(ids.includes(7) ? [wholeReviewsMessage] : [wholeReviewsMessage, '']))
+    const left = await memory.db.query('SELECT id FROM reviews ORDER BY id')
+    expect(left.map(({ id }) => id)).toEqual(ids)
+    memory.db.close()
+  })
+
+  it.each<[string, ReadonlyArray<Message>, ReadonlyArray<number | null>]>([
+    ['goes on', [], [null, null]],
+    ['ends a stream', [finishedMessage('visits')], [1, 1]],
+  ])('counts the rows of its tables only where it %s', async (_, ends, rows) => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    const { snapshot } = watchLake(memory)
+    let now = 0
+    const writer = await createSnapshotWriter(snapshot, { now: () => now, share })
+    const state = [checkpointMessage('locations', 1), checkpointMessage('visits', 1)]
+    const first = [recordsMessage('locations', '{"id":1}'), recordsMessage('visits', '{"id":7}')]
+    for (const message of [startedMessage(locationsInfo), startedMessage(visitsInfo), ...first])
+      await writer.write(message)
+    now = 60_000
+    for (const message of [...state, ...ends, recordsMessage('locations', '{"id":2}')]) await writer.write(message)
+    await memory.db.waitForWork()
+    const found = await memory.db.query(
+      'SELECT s.rows::INTEGER AS rows, l.rows::INTEGER AS own FROM _streams AS s JOIN _loads AS l USING (stream) ORDER BY stream',
+    )
+    expect(found.map((each) => each.rows)).toEqual(rows)
+    expect(found.map((each) => each.own)).toEqual(rows)
     memory.db.close()
   })
 
