@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
+  isChildTable,
   type KnownRows,
   learnTables,
   rememberRows,
@@ -100,6 +101,47 @@ describe('what a share learns of the lake', () => {
       expect(await listKnown()).toEqual([1, 2, 3, 4])
       await add(8, 5)
       expect(await listKnown()).toEqual([1, 2, 3, 4, 5])
+      await snapshot.db.run(`INSERT INTO ${changesTable} VALUES (9, NULL, NULL, NULL)`)
+      expect(await listKnown()).toEqual([1, 2, 3, 4, 5])
+      expect(await snapshot.db.scalar('SELECT count(*) FROM temp._ids')).toBe(2)
+    }),
+  )
+
+  it.each([
+    ['what was added since for the one that was learned first', false, [1, 2, 3, 4]],
+    ['every row of all where a version since the first one was expired', true, [1]],
+  ])(
+    'is of tables that were learned at different versions %s',
+    inLake(async (_, isExpired, expected) => {
+      await listKnown()
+      await snapshot.db.run('DELETE FROM reviews WHERE id = 2')
+      await add(6, 3)
+      await add(7, 4)
+      await snapshot.db.run('CREATE TABLE others AS SELECT id, snapshot_id FROM reviews')
+      const others = [{ table: { ...(tables[0] as Table), name: 'others' }, key: ['id'] }]
+      await learnTables(snapshot.db, others, [], true)
+      if (isExpired) await snapshot.db.run(`DELETE FROM ${changesTable} WHERE snapshot_id = 6`)
+      const set = (await learnTables(snapshot.db, others, reviewsOf(tables), true)).get('reviews')?.sets[0]
+      const rows = await snapshot.db.query(
+        `SELECT id FROM range(10) AS ids(id) JOIN ${set} ON key = hash(id) ORDER BY id`,
+      )
+      expect(rows.map(({ id }) => Number(id))).toEqual(expected)
+    }),
+  )
+
+  it(
+    'is what was added to the table that has the name now',
+    inLake(async () => {
+      await snapshot.db.run(`
+        CREATE OR REPLACE MACRO ducklake_snapshots(lake) AS TABLE
+          SELECT snapshot_id, snapshot_id // 8 AS schema_version, commit_message, author, changes_made::JSON AS changes FROM ${changesTable}`)
+      expect(await listKnown()).toEqual([1, 2])
+      await snapshot.db.run(`
+        CREATE OR REPLACE MACRO ducklake_table_info(lake) AS TABLE SELECT * FROM (VALUES (9, 'reviews')) AS t(table_id, table_name)`)
+      await addVersion(6)
+      await addVersion(7)
+      await add(8, 3, 'tables_inserted_into:9')
+      expect(await listKnown()).toEqual([1, 2, 3])
     }),
   )
 
@@ -192,8 +234,19 @@ describe('what a share learns of the lake', () => {
         ['01', '02'].map((minute) => Date.parse(`2026-01-01T00:${minute}:00Z`)),
       )
       expect(await snapshot.db.scalar(`SELECT count(*) FROM ${known.get('others')?.sets[0]}`)).toBe(2)
+      expect(await learnTables(snapshot.db, [{ table: keyless, key: [] }], [], true)).toEqual(new Map())
     }),
   )
+})
+
+describe('the rows that belong to reviews', () => {
+  it('are those of other tables than reviews and deletions', () => {
+    const isChild = (name: string) => isChildTable({ name, columns: [], history: false })
+    expect(['review_contents', 'reviews', 'deleted_reviews'].map(isChild)).toEqual([true, false, false])
+  })
+
+  it('came with their review where the message of the version says so, which lakes keep', () =>
+    expect(wholeReviewsMessage).toBe('Adds reviews, each with all rows that belong to it.'))
 })
 
 describe('what a share learns of rows that belong to reviews', () => {
@@ -249,12 +302,22 @@ describe('what a share learns of rows that belong to reviews', () => {
     ['tables_inserted_into:6,inlined_insert:7', []],
     ['inlined_insert:7,inlined_insert:8', [10]],
     ['a_change_of_a_later_version:1', [10]],
+    ['later_tables_created:1', [10]],
+    ['tables_created_later:1', [10]],
   ])(
     'are read of a version that says it has %s as it should be: %j',
     inLake(async (changes, expected) => {
       await listOwn()
       await addContent(6, 10, '', changes)
       expect((await listOwn()).filter((id) => id === 10)).toEqual(expected)
+    }),
+  )
+
+  it.each([0, 1])(
+    'are those of version %i too for a process that begins',
+    inLake(async (version) => {
+      await snapshot.db.run(`UPDATE review_contents SET snapshot_id = ${version}`)
+      expect(await listOwn()).toEqual([1])
     }),
   )
 
