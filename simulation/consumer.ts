@@ -29,6 +29,8 @@ export const createConsumer = (
   keep: (row: Row) => void,
   /** Is told of each row as soon as it is read. */
   noteRow: (row: Row) => void = () => undefined,
+  /** Is told of each stream's state once the rows that it covers were taken. */
+  noteState: (stream: string, state: unknown) => void = () => undefined,
 ): Consumer => {
   const airbyteStates = new Map<string, unknown>()
   let singerState: unknown
@@ -64,6 +66,7 @@ export const createConsumer = (
       if (message.type === 'STATE' && protocol === 'singer') {
         commitRows(() => true)
         singerState = message.value
+        for (const [stream, state] of Object.entries(message.value.bookmarks ?? {})) noteState(stream, state)
       } else if (message.type === 'STATE') {
         const { name } = message.state.stream.stream_descriptor
         const count = message.state.sourceStats?.recordCount
@@ -72,6 +75,7 @@ export const createConsumer = (
         counts.set(name, 0)
         commitRows(({ stream }) => stream === name)
         airbyteStates.set(name, message.state)
+        noteState(name, message.state.stream.stream_state)
       } else if (message.type === 'TRACE') {
         const { stream_status: status, error } = message.trace
         if (status !== undefined) statuses[status.stream_descriptor.name] = status.status
@@ -97,18 +101,25 @@ export type ReviewTables = {
   /** The newest version of each review, and the deletions, as `id time`. */
   readonly reviews: ReadonlyMap<string, { readonly modified: number; readonly isDeleted: boolean }>
   readonly deleted: ReadonlySet<string>
+  /** Whether this version of a review or a deletion is there, or a later one. */
+  readonly holds: (stream: string, id: string, modified: number) => boolean
 }
 
 export const createReviewTables = (): ReviewTables => {
   const reviews = new Map<string, { modified: number; isDeleted: boolean }>()
   const deleted = new Set<string>()
+  const deletions = new Map<string, number>()
   return {
     reviews,
     deleted,
+    holds: (stream, id, modified) =>
+      ((stream === 'deleted_reviews' ? deletions.get(id) : reviews.get(id)?.modified) ?? Number.NEGATIVE_INFINITY) >=
+      modified,
     keep: ({ stream, data }) => {
       const [id, modified] = [String(data.id), Date.parse(String(data.modifiedTime))]
       if (stream === 'deleted_reviews') {
         deleted.add(`${id} ${modified}`)
+        deletions.set(id, Math.max(modified, deletions.get(id) ?? modified))
         return
       }
       const isDeleted = (data._ab_cdc_deleted_at ?? data._sdc_deleted_at ?? null) !== null

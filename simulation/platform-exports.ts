@@ -6,6 +6,7 @@ import { createPartTables, familyStreams, partStreams } from './part-tables'
 import { createSourcePlatform, type Platform, type SourceProtocol } from './platform'
 import type { Scenario } from './scenario'
 import type { ExportService } from './service'
+import { listSentRows, type SavedState } from './states'
 
 const exportStreams: ReadonlyArray<string> = ['reviews', 'deleted_reviews']
 
@@ -42,7 +43,7 @@ export const createExportPlatform = (
   source: SourceProtocol,
   report: (oracle: string, what: string) => void,
 ): Platform => {
-  const { reviews, deleted, keep } = createReviewTables()
+  const { reviews, deleted, holds, keep } = createReviewTables()
   const parts = createPartTables(listPartStreams(scenario.service))
   /** Up to when the run before has read, if it was quiet too and nothing went wrong there. */
   let readUntil: number | undefined
@@ -61,6 +62,11 @@ export const createExportPlatform = (
         const { stream, data } = row
         if (isAudited(scenario)) audit.take(row)
         if (exportStreams.includes(stream)) held.print(toKey(data.id, Date.parse(String(data.modifiedTime))))
+      },
+      noteState: (stream, state) => {
+        if (!exportStreams.includes(stream)) return
+        for (const [id, modified, why] of listSentRows(state as SavedState))
+          if (!holds(stream, id, modified)) report('no state ahead', `${stream} lacks ${id} of ${modified}, ${why}`)
       },
       open: ({ index, isQuiet, now, localOffset }) => {
         held = createHeldRows()

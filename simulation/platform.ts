@@ -75,13 +75,15 @@ export const createSourcePlatform = (
     readonly keep: (row: Row) => void
     /** Is told of each row as soon as it is read. */
     readonly noteRow?: (row: Row) => void
+    /** Is told of each stream's state once the rows that it covers were taken. */
+    readonly noteState?: (stream: string, state: unknown) => void
     /** Begins another run; what it returns tells what is wrong with it. */
     readonly open?: (run: RunPlan) => OpenRun['check']
     readonly compare: Platform['compare']
   },
   report: (oracle: string, what: string) => void,
 ): Platform => {
-  const consumer = createConsumer(protocol, report, tables.keep, tables.noteRow)
+  const consumer = createConsumer(protocol, report, tables.keep, tables.noteRow, tables.noteState)
   writeFileSync('catalog.json', JSON.stringify(catalog))
   return {
     service,

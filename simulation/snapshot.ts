@@ -10,6 +10,7 @@ import {
   repeatedPartsSql,
 } from './part-tables'
 import type { ExportService } from './service'
+import { listSentRows, type SavedState } from './states'
 
 export type OpenSnapshot = typeof import('../connector/snapshot').openSnapshot
 type Snapshot = import('../connector/snapshot').Snapshot
@@ -31,24 +32,6 @@ export type SnapshotRows = {
   /** By stream. */
   readonly states: Readonly<Record<string, SavedState>>
 }
-
-/** The parts of a saved state that say what was read. */
-export type SavedState = {
-  readonly modifiedTimeFrom: string
-  readonly slack?: number
-  readonly recent?: ReadonlyArray<SentRow>
-  readonly scan?: {
-    readonly begun: string
-    readonly signpost?: string
-    readonly windows: ReadonlyArray<{ readonly kind?: string }>
-    readonly pass: { readonly from: string; readonly offset: number }
-    readonly trail: ReadonlyArray<SentRow>
-    readonly recent: ReadonlyArray<SentRow>
-  }
-}
-
-/** Id, version, and more. */
-type SentRow = readonly [string, number, ...unknown[]]
 
 const copyPath = 'copy.duckdb'
 
@@ -211,16 +194,12 @@ export const checkStates = (
     if (!rows.forgotten.has(id) && !holds(rows, stream, id, modified))
       violations.push({ oracle: 'no state ahead', what: `${stream} lacks ${id} of ${modified}, ${why}` })
   }
-  for (const [stream, { modifiedTimeFrom, slack = 0, recent = [], scan }] of Object.entries(rows.states)) {
+  for (const [stream, state] of Object.entries(rows.states)) {
+    const { modifiedTimeFrom, slack = 0, recent = [], scan } = state
     const reached = Date.parse(modifiedTimeFrom) - slack - lookback - rounding
     const cutoff = scan?.signpost === undefined ? Number.NEGATIVE_INFINITY : Date.parse(scan.signpost)
     const isOfReviews = ['reviews', 'review_contents', 'deleted_reviews'].includes(stream)
-    for (const [id, modified] of isOfReviews ? recent : []) claim(stream, id, modified, 'which its state lists')
-    // A sweep sends only the reviews without a mention time of the rows that it reads; a row of another window that changed since comes with the next run.
-    const isSweep = ['sweep', 'exactSweep'].includes(scan?.windows[0]?.kind ?? '')
-    const trail = isSweep ? [] : (scan?.trail ?? [])
-    for (const [id, modified] of isOfReviews ? [...(scan?.recent ?? []), ...trail] : [])
-      if (modified <= cutoff) claim(stream, id, modified, 'which its scan has read')
+    for (const [id, modified, why] of isOfReviews ? listSentRows(state) : []) claim(stream, id, modified, why)
     if (stream === 'deleted_reviews') {
       for (const deletion of service.truth(Number.POSITIVE_INFINITY).deleted) {
         const [id = '', modified] = deletion.split(' ')

@@ -160,8 +160,8 @@ const choosePivot = (
   mentionTimes: ReadonlyArray<number>,
   cutoff: number,
 ): number | undefined => {
-  const low = Number.isFinite(after) ? after : Math.min(0, before - 3)
-  const high = Number.isFinite(before) ? before : Math.max(cutoff + day, after + 3)
+  const low = Number.isFinite(after) ? after : Math.min(0, before)
+  const high = Number.isFinite(before) ? before : Math.max(cutoff + day, after)
   if (before - after < 3) return undefined
   const sorted = [...mentionTimes].sort((a, b) => a - b)
   const median = sorted[Math.floor(sorted.length / 2)] ?? Math.floor((low + high) / 2)
