@@ -142,13 +142,18 @@ describe('a commit into a lake that several processes share', () => {
       const memory = await openMemorySnapshot()
       await openLoadStates(memory, share, 'incremental', 0)
       const learned: boolean[] = []
+      const dated: boolean[] = []
       for (const messages of [run(1, 1, 2, 3), run(2, 3, 4)]) {
         const { snapshot, statements } = watchLake(memory, undefined, fail)
         await writeMessages(snapshot, messages, { history: true, share })
-        learned.push(...statements.filter(({ sql }) => sql.includes('_known_0 AS')).map(({ isWithin }) => isWithin))
+        const learning = statements.filter(({ sql }) => sql.includes('_known_0 AS'))
+        learned.push(...learning.map(({ isWithin }) => isWithin))
+        dated.push(...learning.map(({ sql }) => sql.includes(' AT (VERSION => ')))
       }
       const rows = await readAll(memory)
       memory.db.close()
+      // Outside of a transaction each statement may see another version.
+      expect(dated).toEqual(learned.map((isWithin) => !isWithin))
       return { rows, learned }
     }
     const expected = await load()
@@ -310,6 +315,17 @@ describe('a commit into a lake that several processes share', () => {
     memory.db.close()
   })
 
+  it('asks for nothing that the lake has where it has no rows', async () => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    const { snapshot, statements } = watchLake(memory)
+    const streams = [reviewsInfo(), locationsInfo]
+    await writeMessages(snapshot, [...streams.map(startedMessage), checkpointMessage('reviews', 1)], { share })
+    expect(statements.filter(({ sql }) => sql.includes('UPDATE _loads'))).not.toEqual([])
+    expect(statements.filter(({ sql }) => sql.includes('ducklake'))).toEqual([])
+    memory.db.close()
+  })
+
   it.each<[string, ReadonlyArray<Message>, boolean]>([
     ['begins', [], false],
     ['says how far it has come', [checkpointMessage('visits', 1)], false],
@@ -451,7 +467,7 @@ describe('a commit into a lake that several processes share', () => {
       await writeMessages({ db: kind === 'file' ? file : snapshot.db }, run(1, 1, 2, 3))
       const typing = statements.filter(({ sql }) => sql.includes('read_csv') && sql.includes('from_json'))
       expect(new Set(typing.map(({ isWithin }) => isWithin))).toEqual(new Set([true]))
-      expect(statements.filter(({ sql }) => sql.includes('_rows_'))).toEqual([])
+      expect(statements.filter(({ sql }) => sql.includes('_rows_') || sql.includes('ducklake'))).toEqual([])
       memory.db.close()
     },
   )
