@@ -122,10 +122,9 @@ export const countStraysSql = (batches: ReadonlyArray<ReviewBatch>): string => {
   const pairsSql = ({ id, time, batch }: ReviewBatch) =>
     `SELECT t.${quoteIdentifier(id)} AS id, t.${quoteIdentifier(time)} AS time FROM ${batch} AS t`
   const children = batches.filter(({ table }) => isChildTable(table)).map(pairsSql)
-  const reviews = batches
-    .filter(({ table }) => table.name === reviewsTableName)
-    .map((each) => `${pairsSql(each)} WHERE NOT ${hasTombstonesSql(each.table, 't') ?? 'false'}`)
+  const reviews = batches.find(({ table }) => table.name === reviewsTableName)
   if (children.length === 0) return 'SELECT 0'
-  if (reviews.length === 0) return 'SELECT 1'
-  return `SELECT count(*) FROM (${children.join(' UNION ALL ')}) ANTI JOIN (${reviews.join(' UNION ALL ')}) USING (id, time)`
+  if (reviews === undefined) return 'SELECT 1'
+  const isGoneSql = hasTombstonesSql(reviews.table, 't') ?? 'false'
+  return `SELECT count(*) FROM (${children.join(' UNION ALL ')}) ANTI JOIN (${pairsSql(reviews)} WHERE NOT ${isGoneSql}) USING (id, time)`
 }

@@ -555,6 +555,8 @@ describe('rows of a commit that come without their review', () => {
     reviews: ReadonlyArray<readonly [id: number, minute: number]> | undefined,
     contents: ReadonlyArray<readonly [id: number | null, minute: number]>,
     marked: ReadonlyArray<number> = [],
+    /** How many tables have these contents. */
+    contentTables = 1,
   ): Promise<number> => {
     const batch = (name: string, rows: ReadonlyArray<readonly [number | null, number]>, names: string) =>
       snapshot.db.run(
@@ -570,7 +572,8 @@ describe('rows of a commit that come without their review', () => {
     const batches = tables.flatMap((table): ReadonlyArray<ReviewBatch> => {
       const reference = findReviewReference(marked.length > 0 ? withMark(table) : table)
       if (reference === undefined || (table.name === 'reviews' && reviews === undefined)) return []
-      return [{ ...reference, batch: table.name === 'reviews' ? 'own' : 'contents' }]
+      if (table.name === 'reviews') return [{ ...reference, batch: 'own' }]
+      return Array.from({ length: contentTables }, () => ({ ...reference, batch: 'contents' }))
     })
     return Number(
       await snapshot.db.scalar(countStraysSql(batches.filter(({ table }) => table.name !== 'deleted_reviews'))),
@@ -612,6 +615,7 @@ describe('rows of a commit that come without their review', () => {
       ).toBe(1)
       expect(await count([[1, 1]], [[1, 2]])).toBe(1)
       expect(await count([[1, 1]], [[null, 1]])).toBe(1)
+      expect(await count([[1, 1]], [[2, 1]], [], 2)).toBe(2)
       expect(await count(undefined, [[1, 1]])).toBe(1)
       expect(
         await count(
