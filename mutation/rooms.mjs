@@ -52,7 +52,13 @@ export const rooms = {
         'writer-messages.test.ts',
         'writer.test.ts',
       ],
-      'writer.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
+      'writer.ts': [
+        'writer-messages.test.ts',
+        'commit-lake.test.ts',
+        'writer.test.ts',
+        'stream-load.test.ts',
+        'commit.test.ts',
+      ],
     },
     without: {
       files: ['file-size.test.ts', 'writer-kill.test.ts', 'writer-size.test.ts'],
