@@ -44,7 +44,14 @@ export const rooms = {
         'merge.test.ts',
         'writer.test.ts',
       ],
-      'merge.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts', 'old-rows.test.ts', 'commit.test.ts'],
+      'merge.ts': [
+        'merge-sql.test.ts',
+        'merge.test.ts',
+        'commit-lake.test.ts',
+        'writer.test.ts',
+        'old-rows.test.ts',
+        'commit.test.ts',
+      ],
       'stream-load.ts': [
         'open-loads.test.ts',
         'changes.test.ts',

@@ -149,7 +149,7 @@ export const openLoads = (
       const load = await openLoad(db, last + streams.length + 1, info, { ...options, tables, metadata }, now)
       streams.push({ info, load })
     }
-    if (streams.length > 0) await declareLoads(db, run, streams, options.share, now)
+    await declareLoads(db, run, streams, options.share, now)
     return streams.map(({ load }) => load)
   })
 

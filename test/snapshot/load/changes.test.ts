@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { CommandError, configFailure } from '../../../connector/cdk'
 import type { LoadTarget } from '../../../connector/snapshot/load/earlier-runs'
 import { mapToColumns } from '../../../connector/snapshot/load/evolve'
 import { createSpool } from '../../../connector/snapshot/load/insert'
 import {
   type Change,
   describeChanges,
+  explainCommitFailure,
   type Load,
   summarizeLoad,
   takeChange,
@@ -42,6 +44,25 @@ const newLoad = (stream: string, records = 0, more: Partial<Load> = {}): Load =>
     ...more,
   }
 }
+
+describe('why a commit fails', () => {
+  const broken = () => {
+    const load = newLoad('things', 2)
+    load.spool.add({ json: Buffer.from('{no') }, 1)
+    return takeChange(load, ':memory:')
+  }
+  it('is a record that is no JSON, by its number in the stream, where DuckDB has refused it', () =>
+    expect(explainCommitFailure([broken()], new Error('no'))).toMatchObject({
+      message: expect.stringContaining('Record 90 of the stream things '),
+    }))
+
+  it('is what the failure says itself otherwise', () => {
+    const own = new CommandError(configFailure('no room'))
+    expect(explainCommitFailure([broken()], own)).toBe(own)
+    const other = new Error('no')
+    expect(explainCommitFailure([takeChange(newLoad('things', 2), ':memory:')], other)).toBe(other)
+  })
+})
 
 describe('what a load has received', () => {
   it('is taken from it, and what it is goes on', () => {

@@ -328,6 +328,7 @@ describe('a commit into a lake that several processes share', () => {
 
   it.each<[string, ReadonlyArray<Message>, boolean]>([
     ['begins', [], false],
+    ['runs', [{ _tag: 'Running', stream: 'visits' }], false],
     ['says how far it has come', [checkpointMessage('visits', 1)], false],
     ['says it again', [checkpointMessage('visits', 1), checkpointMessage('visits', 2)], true],
     ['has a row', [recordsMessage('visits', '{"id":7}')], true],
@@ -343,6 +344,19 @@ describe('a commit into a lake that several processes share', () => {
     for (const message of [startedMessage(visitsInfo), ...messages]) await writer.write(message)
     await memory.db.waitForWork()
     expect(await memory.db.scalar('SELECT count(*) > 0 FROM _loads')).toBe(isOpen)
+    memory.db.close()
+  })
+
+  it('opens a stream before the state of another one that goes on', async () => {
+    const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
+    const { snapshot } = watchLake(memory)
+    const writer = await createSnapshotWriter(snapshot, { now: () => 0, share })
+    const before = [startedMessage(locationsInfo), recordsMessage('locations', '{"id":1}')]
+    for (const message of [...before, startedMessage(visitsInfo), checkpointMessage('locations', 1)])
+      await writer.write(message)
+    await memory.db.waitForWork()
+    expect(await memory.db.scalar('SELECT count(*)::INTEGER FROM _loads')).toBe(2)
     memory.db.close()
   })
 

@@ -233,12 +233,15 @@ describe('a mark of deletion', () => {
       [
         startedMessage(locationsInfo),
         startedMessage(reviewsInfo()),
+        startedMessage(reviewContentsInfo()),
         recordsMessage('locations', dead),
+        recordsMessage('review_contents', dead.replace('"id":1', '"id":1,"reviewId":1')),
         recordsMessage('reviews', dead.replace('seen', 'modifiedTime')),
       ],
       { loadOptions: { reviews: { mode: 'append' } } },
     )
     expect(await readIds(memory, 'locations')).toEqual([1])
+    expect(await readIds(memory, 'review_contents')).toEqual([1])
     expect(await readIds(memory, 'reviews')).toEqual([1])
     expect(await readIds(memory, '_deletions')).toEqual([])
     memory.db.close()

@@ -39,6 +39,21 @@ const createSharesTable = (db: Database) =>
   db.run('CREATE TABLE _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)')
 const readKeys = (db: Database) => list(db, '_streams', 'stream', 'primary_key::VARCHAR')
 
+describe('the rows of a table', () => {
+  it.each([
+    [undefined, 2],
+    ['0/2', null],
+  ])('are counted as its stream is opened, but for a share: %s', async (share, rows) => {
+    await onEmptyFile(async (db) => {
+      await createSharesTable(db)
+      await openThings(db)
+      await insert(db, 'id', '1', '2')
+      await openThings(db, thingsInfo, {}, { share })
+      expect(await db.query('SELECT rows::INTEGER AS rows FROM _loads ORDER BY load DESC LIMIT 1')).toEqual([{ rows }])
+    })
+  })
+})
+
 describe('a stream is refused', () => {
   it.each<[string, StreamInfo, string]>([
     [

@@ -1,3 +1,6 @@
+import { chmodSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { transientFailure } from '../../../connector/cdk/failure'
 import { JsonText } from '../../../connector/cdk/json/decode'
@@ -13,6 +16,7 @@ import {
   instantSchema,
   integerSchema,
   openMemorySnapshot,
+  openSnapshotFile,
   recordsMessage,
   reviewContentsInfo,
   reviewJson,
@@ -449,6 +453,22 @@ describe('a state of another service', () => {
     }
     snapshot.db.close()
   })
+})
+
+it('leaves the file and its log readable to their owner only after a commit', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'writer-messages-'))
+  try {
+    const path = join(folder, 'file.duckdb')
+    const snapshot = await openSnapshotFile(path)
+    const writer = await createSnapshotWriter(snapshot, { now: () => 0 })
+    for (const message of [startedMessage(thingsInfo()), things(1)]) await writer.write(message)
+    chmodSync(path, 0o644)
+    await writer.write({ _tag: 'Waiting', stream: 'things', until: 9 })
+    expect([path, `${path}.wal`].map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600])
+    snapshot.db.close()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 describe('a commit that fails', () => {
