@@ -27,6 +27,16 @@ const letterOf = (record: string, more: Partial<DeadLetter> = {}): DeadLetter =>
 const textOf = (record: string, key = '"k"', batch = '1') =>
   `{"stream":"s","object":"things","key":${key},"reason":"wrong","batch":${batch},"when":"1970-01-01T00:00:00.000Z","record":${record}}\n`
 
+/** A test whose failure may have changed the permissions of the machine's /dev/null, which are set back. */
+const withDevice = (body: () => Promise<void>) => async (): Promise<void> => {
+  const { mode } = statSync('/dev/null')
+  try {
+    await body()
+  } finally {
+    if (statSync('/dev/null').mode !== mode) chmodSync('/dev/null', mode & 0o777)
+  }
+}
+
 describe('the dead-letter file', () => {
   it('holds each record as it came, in order, after what it held before', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
@@ -77,25 +87,28 @@ describe('the dead-letter file', () => {
     },
   )
 
-  it('is brought to the disk with every flush, its name once a run, and is not left open; a device is not', async () => {
-    const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
-    const handle = await open('/dev/null')
-    const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync')
-    await handle.close()
-    const syncs: number[] = []
-    for (const target of [path, path, '/dev/null']) {
-      const letters = openDeadLetterFile(target)
-      for (const record of ['{"a":1}', '{"a":2}']) {
-        letters.add(letterOf(record))
-        await letters.flush()
+  it(
+    'is brought to the disk with every flush, its name once a run, and is not left open; a device is not',
+    withDevice(async () => {
+      const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+      const handle = await open('/dev/null')
+      const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync')
+      await handle.close()
+      const syncs: number[] = []
+      for (const target of [path, path, '/dev/null']) {
+        const letters = openDeadLetterFile(target)
+        for (const record of ['{"a":1}', '{"a":2}']) {
+          letters.add(letterOf(record))
+          await letters.flush()
+        }
+        syncs.push(sync.mock.calls.length)
       }
-      syncs.push(sync.mock.calls.length)
-    }
-    sync.mockRestore()
-    expect(syncs).toEqual([3, 6, 6])
-    const links = readdirSync('/proc/self/fd').map((name) => join('/proc/self/fd', name))
-    expect(links.filter((link) => existsSync(link) && readlinkSync(link) === path)).toEqual([])
-  })
+      sync.mockRestore()
+      expect(syncs).toEqual([3, 6, 6])
+      const links = readdirSync('/proc/self/fd').map((name) => join('/proc/self/fd', name))
+      expect(links.filter((link) => existsSync(link) && readlinkSync(link) === path)).toEqual([])
+    }),
+  )
 
   it('is not created without a letter', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
@@ -152,12 +165,16 @@ describe('the dead-letter file', () => {
     expect(statSync(path).mode & 0o777).toBe(0o640)
   })
 
-  it('may be a device', async () => {
-    const letters = openDeadLetterFile('/dev/null')
-    letters.add(letterOf('{}'))
-    await letters.flush()
-    expect(statSync('/dev/null').mode & 0o777).toBe(0o666)
-  })
+  it(
+    'may be a device',
+    withDevice(async () => {
+      const { mode } = statSync('/dev/null')
+      const letters = openDeadLetterFile('/dev/null')
+      letters.add(letterOf('{}'))
+      await letters.flush()
+      expect(statSync('/dev/null').mode).toBe(mode)
+    }),
+  )
 
   it('is none if nothing is kept', async () => {
     expect([noDeadLetters.add(letterOf('{}')), await noDeadLetters.flush()]).toEqual([undefined, undefined])
