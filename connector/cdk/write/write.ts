@@ -83,7 +83,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const endIfNoStreamIsLeft = (): void => {
     const left = routes.streamIds().filter((id) => !failedStreams.has(id))
     const isLeft = left.length > 0 && !left.some((id) => routes.mayReferTo(id, [...failedStreams.keys()]))
-    if (halt.signal.aborted || failedStreams.size === 0 || isLeft) return
+    if (halt.signal.aborted || isLeft) return
     failures.push(...failedStreams.values())
     end()
   }

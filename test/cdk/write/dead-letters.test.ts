@@ -12,7 +12,13 @@ import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import { type DeadLetter, noDeadLetters, openDeadLetterFile } from '../../../connector/cdk/write/dead-letters'
+import {
+  copyDeadLetters,
+  type DeadLetter,
+  noDeadLetters,
+  openDeadLetterFile,
+  syncFolder,
+} from '../../../connector/cdk/write/dead-letters'
 
 const letterOf = (record: string, more: Partial<DeadLetter> = {}): DeadLetter => ({
   stream: 's',
@@ -97,14 +103,14 @@ describe('the dead-letter file', () => {
       const syncs: number[] = []
       for (const target of [path, path, '/dev/null']) {
         const letters = openDeadLetterFile(target)
-        for (const record of ['{"a":1}', '{"a":2}']) {
+        for (const record of ['{"a":1}', '{"a":2}', '{"a":3}']) {
           letters.add(letterOf(record))
           await letters.flush()
         }
         syncs.push(sync.mock.calls.length)
       }
       sync.mockRestore()
-      expect(syncs).toEqual([3, 6, 6])
+      expect(syncs).toEqual([4, 8, 8])
       const links = readdirSync('/proc/self/fd').map((name) => join('/proc/self/fd', name))
       expect(links.filter((link) => existsSync(link) && readlinkSync(link) === path)).toEqual([])
     }),
@@ -180,3 +186,49 @@ describe('the dead-letter file', () => {
     expect([noDeadLetters.add(letterOf('{}')), await noDeadLetters.flush()]).toEqual([undefined, undefined])
   })
 })
+
+describe('a copy of a file of dead letters', () => {
+  const large = textOf(JSON.stringify('x'.repeat(200_000)))
+  const lines: ReadonlyArray<readonly [line: string, key?: string | null]> = [
+    ['\n'],
+    [textOf('{"a":1}'), 'k'],
+    [large, 'k'],
+    [textOf('{"a":2}', 'null'), null],
+    [textOf('{"a":3}', '7'), null],
+    ['{"stream":"s","object":"things","key":"k","rea\n'],
+    ...['stream', 'object', 'reason'].map((name) => [textOf('{"a":4}').replace(`"${name}":`, '"no":')] as const),
+    ['null\n'],
+    [textOf('{"a":5}').trimEnd(), 'k'],
+  ]
+  const copyLines = async (isLeftOut: (text: string) => boolean) => {
+    const folder = mkdtempSync(join(tmpdir(), 'letters-'))
+    const [from, to] = [join(folder, 'from.jsonl'), join(folder, 'to.jsonl')]
+    writeFileSync(from, lines.map(([line]) => line).join(''))
+    const seen: unknown[] = []
+    const counts = await copyDeadLetters(from, to, (letter, text) => {
+      seen.push([text, ...(letter === undefined ? [] : [letter.key]), letter?.object])
+      return isLeftOut(text)
+    })
+    const links = readdirSync('/proc/self/fd').map((name) => join('/proc/self/fd', name))
+    expect(links.filter((link) => existsSync(link) && readlinkSync(link) === to)).toEqual([])
+    return { counts, seen, copy: readFileSync(to, 'utf8'), mode: statSync(to).mode & 0o777 }
+  }
+
+  it('has each line as it is, and names the key of those that are letters', async () => {
+    const { counts, seen, copy, mode } = await copyLines(() => false)
+    expect(counts).toEqual({ letters: 5, leftOut: 0 })
+    expect(seen).toEqual(lines.map(([line, ...key]) => [line, ...key, key.length === 0 ? undefined : 'things']))
+    expect(copy).toBe(lines.map(([line]) => line).join(''))
+    expect(mode).toBe(0o600)
+  })
+
+  it('lacks the lines that are left out, whatever they are', async () => {
+    const isLeftOut = (text: string) => text === large || text === 'null\n'
+    const { counts, copy } = await copyLines(isLeftOut)
+    expect(counts).toEqual({ letters: 5, leftOut: 2 })
+    expect(copy).toBe(lines.flatMap(([line]) => (isLeftOut(line) ? [] : [line])).join(''))
+  })
+})
+
+it('a folder that cannot be opened is not brought to the disk', () =>
+  expect(syncFolder('/no/such/folder/file')).resolves.toBeUndefined())

@@ -387,6 +387,21 @@ describe('writeToSinks', () => {
     }
   })
 
+  it('sends nothing that may refer to records of one of several streams with too many rejections', async () => {
+    const wrongOf = (stream: string) =>
+      Array.from({ length: 150 }, (_, n) => record({ id: String(n), bad: 'wrong' }, stream))
+    const { batches, sink } = createAcceptingSink()
+    const { done } = startRun([...wrongOf('more'), ...wrongOf('others'), ...things(12), streamEnd()], {
+      sinks: new Map([
+        ['earlier', createAcceptingSink().sink],
+        ['things', sink],
+      ]),
+      streams: [streamOf('more'), streamOf('others', 'earlier'), streamOf('visits')],
+    })
+    expect((await done).failures).toHaveLength(2)
+    expect(batches).toEqual([])
+  })
+
   it('sends what comes before a stream with too many rejections', async () => {
     const wrong = Array.from({ length: 150 }, (_, n) => record({ id: String(n), bad: 'wrong' }, 'others'))
     const { batches, sink } = createAcceptingSink()
@@ -822,8 +837,10 @@ describe('the end of a run', () => {
         },
       ],
     ])
-    expect((await startRun([streamEnd()], { sinks }).done).failures).toEqual([transientFailure('no list')])
-    expect(isOtherFinished).toBe(true)
+    const entries: string[] = []
+    const log = (level: string, message: string) => void entries.push(`${level} ${message}`)
+    expect((await startRun([streamEnd()], { sinks, log }).done).failures).toEqual([transientFailure('no list')])
+    expect([isOtherFinished, entries]).toEqual([true, []])
   })
 
   it('after a stop has no look at what was written, and nothing was read if it came first', async () => {
