@@ -222,6 +222,12 @@ describe('a copy of a file of dead letters', () => {
     expect(mode).toBe(0o600)
   })
 
+  it('has no line behind the last one', async () => {
+    const from = join(mkdtempSync(join(tmpdir(), 'letters-')), 'from.jsonl')
+    writeFileSync(from, textOf('{}'))
+    expect(await copyDeadLetters(from, `${from}.copy`, () => true)).toEqual({ letters: 1, leftOut: 1 })
+  })
+
   it('lacks the lines that are left out, whatever they are', async () => {
     const isLeftOut = (text: string) => text === large || text === 'null\n'
     const { counts, copy } = await copyLines(isLeftOut)
