@@ -34,7 +34,7 @@ export const rooms = {
         'stream-load.test.ts',
         'writer.test.ts',
       ],
-      'evolve.ts': ['evolve.test.ts', 'writer.test.ts'],
+      'evolve.ts': ['evolve.test.ts', 'open-loads.test.ts', 'writer.test.ts'],
       'insert.ts': ['insert.test.ts', 'evolve.test.ts', 'writer.test.ts'],
       'known-rows.ts': ['known-rows.test.ts', 'commit-lake.test.ts'],
       'lookups.ts': [

@@ -1,9 +1,9 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { evolveTable, findUndeclaredColumns } from '../../../connector/snapshot/load/evolve'
+import { evolveTable, findUndeclaredColumns, hasTypes } from '../../../connector/snapshot/load/evolve'
 import { createSpool } from '../../../connector/snapshot/load/insert'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
-import type { ColumnType } from '../../../connector/snapshot/store/tables'
+import type { ColumnType, Table } from '../../../connector/snapshot/store/tables'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
   createStreamInfo,
@@ -406,4 +406,34 @@ it('a stream takes the place of a view of its name, in whatever case', async () 
   expect(await snapshot.db.scalar('SELECT value FROM things')).toBe('x')
   expect(await snapshot.db.scalar("SELECT count(*)::INTEGER FROM duckdb_views() WHERE view_name = 'other'")).toBe(1)
   snapshot.db.close()
+})
+
+it.each<[string, ReadonlyArray<readonly [name: string, type: ColumnType]>, boolean]>([
+  ['all of them', [['a', 'BIGINT']], true],
+  ['none at all', [], true],
+  ['one that is wider', [['b', 'BIGINT']], false],
+  [
+    'one among others',
+    [
+      ['a', 'BIGINT'],
+      ['b', 'BIGINT'],
+    ],
+    false,
+  ],
+  ['one that it lacks', [['c', 'BIGINT']], false],
+])('a table has the types of columns or not: %s', (_, columns, expected) => {
+  const tableOf = (given: typeof columns): Table => ({
+    name: 'things',
+    columns: given.map(([name, type]) => ({ name, type })),
+    history: false,
+  })
+  expect(
+    hasTypes(
+      tableOf([
+        ['a', 'BIGINT'],
+        ['b', 'VARCHAR'],
+      ]),
+      tableOf(columns),
+    ),
+  ).toBe(expected)
 })

@@ -3,6 +3,7 @@ import {
   activateGeneration,
   declareShareLoads,
   finishRefresh,
+  listOpenShares,
   nameShare,
   openLoadStates,
   readReceivedRange,
@@ -106,6 +107,36 @@ describe('shares of a backfill', () => {
         isSettled ? ['a {"n":9} 5000'] : [],
       )
       expect(await list(db, '_shares', 'share')).toEqual(isSettled ? [] : ['0/2', '1/2'])
+    })
+  })
+})
+
+describe('the shares that are not complete', () => {
+  it('are told by stream, as far as any is begun', async () => {
+    const sql = `
+      INSERT INTO _shares (share, stream, load) VALUES
+        ('0/3', 'a', 1), ('1/3', 'a', 2), ('2/3', 'a', 9), ('0/3', 'b', 3), ('1/3', 'b', 4), ('2/3', 'b', 5), ('0/3', NULL, NULL);
+      INSERT INTO _loads (load, stream, status) VALUES
+        (1, 'a', 'complete'), (2, 'a', 'running'), (3, 'b', 'complete'), (4, 'b', 'complete'), (5, 'b', 'complete'), (9, 'b', 'complete')`
+    await useMetadata(sql, async (db) =>
+      expect([...(await listOpenShares({ db }))]).toEqual([['a', 'has 2 of 3 shares that are not complete']]),
+    )
+    await useTables([], async (db) => expect([...(await listOpenShares({ db }))]).toEqual([]))
+  })
+
+  it('are opened and settled under a name, for what says that there is too little memory', async () => {
+    await useMetadata('', async (db) => {
+      const names: string[] = []
+      const watched: Database = {
+        ...db,
+        withMemory: (name, ...rest) => {
+          names.push(name)
+          return db.withMemory(name, ...rest)
+        },
+      }
+      await openLoadStates({ db: watched }, { index: 0, count: 2 }, 'incremental', 0)
+      await settleShares({ db: watched }, { index: 0, count: 2 }, () => undefined, 0)
+      expect(names).toEqual(['opening the share', 'putting the shares together'])
     })
   })
 })
