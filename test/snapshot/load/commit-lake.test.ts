@@ -25,11 +25,11 @@ import {
 const visitsInfo = createStreamInfo('visits', { id: integerSchema, seen: instantSchema }, [], 'id')
 const locationsInfo = createStreamInfo('locations', { id: integerSchema, seen: instantSchema }, ['id'], 'seen')
 
-/** Reviews with a content each, one of them twice, and rows that belong to no review. */
+/** Reviews with a content each, another one in each version, one review twice, and rows that belong to no review. */
 const run = (minute: number, ...ids: ReadonlyArray<number>): ReadonlyArray<Message> => {
   const streams: ReadonlyArray<readonly [StreamInfo, ReadonlyArray<string>]> = [
     [reviewsInfo(), [...ids.map((id) => reviewJson(id, minute, `text ${minute}`)), reviewJson(3, minute, 'last')]],
-    [reviewContentsInfo(), ids.map((id) => contentJson(id, minute, 1))],
+    [reviewContentsInfo(), ids.map((id) => contentJson(id, minute, minute))],
     [locationsInfo, ['{"id":1,"seen":"2026-01-01T00:00:00Z"}']],
     [visitsInfo, ['{"id":7}', '{"id":8,"seen":"no time"}']],
   ]
