@@ -10,7 +10,7 @@ import {
   repeatedPartsSql,
 } from './part-tables'
 import type { ExportService } from './service'
-import { listSentRows, type SavedState } from './states'
+import { listSentRows, readCutoff, type SavedState } from './states'
 
 export type OpenSnapshot = typeof import('../connector/snapshot').openSnapshot
 type Snapshot = import('../connector/snapshot').Snapshot
@@ -197,7 +197,7 @@ export const checkStates = (
   for (const [stream, state] of Object.entries(rows.states)) {
     const { modifiedTimeFrom, slack = 0, recent = [], scan } = state
     const reached = Date.parse(modifiedTimeFrom) - slack - lookback - rounding
-    const cutoff = scan?.signpost === undefined ? Number.NEGATIVE_INFINITY : Date.parse(scan.signpost)
+    const cutoff = readCutoff(scan)
     const isOfReviews = ['reviews', 'review_contents', 'deleted_reviews'].includes(stream)
     for (const [id, modified, why] of isOfReviews ? listSentRows(state) : []) claim(stream, id, modified, why)
     if (stream === 'deleted_reviews') {

@@ -174,11 +174,10 @@ describe('the dead-letter file', () => {
   it(
     'may be a device',
     withDevice(async () => {
-      const { mode } = statSync('/dev/null')
       const letters = openDeadLetterFile('/dev/null')
       letters.add(letterOf('{}'))
       await letters.flush()
-      expect(statSync('/dev/null').mode).toBe(mode)
+      expect(statSync('/dev/null').mode & 0o777).toBe(0o666)
     }),
   )
 

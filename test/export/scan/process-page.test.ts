@@ -537,6 +537,7 @@ describe('a page that comes again', () => {
   })
 
   test('is one only at another offset, and with the same rows', () => {
+    expect(stateOf({ pass: { offset: 0, repeatedPages: 2 } })?.pass.repeatedPages).toBe(0)
     expect(stateOf({ pass: { offset: 0, repeatedPages: 1 } })?.pass.repeatedPages).toBe(0)
     expect(stateOf({ pass: { offset: 5, repeatedPages: 1 } })?.pass.repeatedPages).toBe(2)
     expect(stateOf({ pass: { offset: 5, repeatedPages: 1 } }, {}, rows(1, 11))?.pass.repeatedPages).toBe(0)

@@ -65,12 +65,14 @@ const inLake =
 
 const reviewsOf = (all: ReadonlyArray<Table>) => all.filter(({ name }) => name === 'reviews')
 const learn = (all: ReadonlyArray<Table> = reviewsOf(tables)) => learnTables(snapshot.db, [], all, true)
-/** The ids, up to 9, that are known of a table, each as often as it is known. */
-const listKnown = async (all?: ReadonlyArray<Table>): Promise<ReadonlyArray<number>> => {
-  const set = (await learn(all)).get('reviews')?.sets[0]
+/** The ids, up to 9, whose keys are in a set, each as often as it is there. */
+const listIdsIn = async (set: string | undefined): Promise<ReadonlyArray<number>> => {
   const rows = await snapshot.db.query(`SELECT id FROM range(10) AS ids(id) JOIN ${set} ON key = hash(id) ORDER BY id`)
   return rows.map(({ id }) => Number(id))
 }
+/** Those that are known of reviews. */
+const listKnown = async (all?: ReadonlyArray<Table>): Promise<ReadonlyArray<number>> =>
+  listIdsIn((await learn(all)).get('reviews')?.sets[0])
 /** A version, and what it has changed. */
 const addVersion = (version: number, changes = '', message = '', author = 'feedback-connector') => {
   const kinds: Record<string, string[]> = {}
@@ -121,11 +123,8 @@ describe('what a share learns of the lake', () => {
       const others = [{ table: { ...(tables[0] as Table), name: 'others' }, key: ['id'] }]
       await learnTables(snapshot.db, others, [], true)
       if (isExpired) await snapshot.db.run(`DELETE FROM ${changesTable} WHERE snapshot_id = 6`)
-      const set = (await learnTables(snapshot.db, others, reviewsOf(tables), true)).get('reviews')?.sets[0]
-      const rows = await snapshot.db.query(
-        `SELECT id FROM range(10) AS ids(id) JOIN ${set} ON key = hash(id) ORDER BY id`,
-      )
-      expect(rows.map(({ id }) => Number(id))).toEqual(expected)
+      const known = await learnTables(snapshot.db, others, reviewsOf(tables), true)
+      expect(await listIdsIn(known.get('reviews')?.sets[0])).toEqual(expected)
     }),
   )
 
