@@ -16,7 +16,10 @@ export type ReadRun<Env> = {
   readonly checkpointInterval: CheckpointInterval
   /** Once aborted, nothing more is fetched and each open stream sends its last checkpoint. */
   readonly stop: AbortSignal
-  /** Calls `listener` whenever the service makes the run wait, with the end of the wait in milliseconds since 1970. Returns how to unsubscribe. */
+  /**
+   * Calls `listener` whenever the service makes the run wait, with the end of the wait in milliseconds since 1970.
+   * Returns how to unsubscribe.
+   */
   readonly onWait: (listener: (until: number) => void) => () => void
 }
 
@@ -31,16 +34,22 @@ export async function* readStreams<Env>(run: ReadRun<Env>): AsyncGenerator<Messa
     const selection = run.catalog.find(({ name }) => name === stream.name)
     return selection === undefined ? [] : [{ stream, selection }]
   })
+  const interrupts = listenForInterrupts(run)
   let runFailure: Failure | undefined
-  for (const reader of new Set(selected.map(({ stream }) => stream.reader))) {
-    if (run.stop.aborted) return
-    const group = selected.filter(({ stream }) => stream.reader === reader)
-    const messages = runFailure === undefined ? readGroup(run, reader, group) : failGroup(group, runFailure)
-    for await (const message of messages) {
-      const isForAll = message._tag === 'Failed' && message.failure.scope === 'run'
-      yield isForAll ? { ...message, isTold: runFailure !== undefined } : message
-      if (isForAll) runFailure ??= message.failure
+  try {
+    for (const reader of new Set(selected.map(({ stream }) => stream.reader))) {
+      if (run.stop.aborted) return
+      const group = selected.filter(({ stream }) => stream.reader === reader)
+      const messages =
+        runFailure === undefined ? readGroup(run, interrupts, reader, group) : failGroup(group, runFailure)
+      for await (const message of messages) {
+        const isForAll = message._tag === 'Failed' && message.failure.scope === 'run'
+        yield isForAll ? { ...message, isTold: runFailure !== undefined } : message
+        if (isForAll) runFailure ??= message.failure
+      }
     }
+  } finally {
+    interrupts.close()
   }
 }
 
@@ -77,6 +86,7 @@ type ReadProgress = {
 
 async function* readGroup<Env>(
   run: ReadRun<Env>,
+  interrupts: Interrupts,
   reader: Reader<Env, unknown>,
   group: ReadonlyArray<SelectedStream<Env>>,
 ): AsyncGenerator<Message> {
@@ -98,18 +108,22 @@ async function* readGroup<Env>(
     .read(run.env)(group.map(streamRequestOf(run.state)))
     [Symbol.asyncIterator]()
   let next = pullNext(feed)
+  let reportedWaitEnd: number | undefined
   for (;;) {
-    const event = run.stop.aborted ? 'stopped' : await nextOrInterrupt(run, next)
+    const event = await nextOrInterrupt(run, interrupts, reportedWaitEnd, next)
     if (event === 'stopped') {
       for (const progress of progressByStream.values()) yield* checkpointMessages(progress, run.now())
       return
     }
     if (typeof event === 'number') {
+      reportedWaitEnd = event
       // The states first: whoever commits what it has when it hears of the wait then has them all.
       for (const progress of progressByStream.values()) yield* checkpointMessages(progress, run.now())
       for (const { name } of progressByStream.values()) yield { _tag: 'Waiting', stream: name, until: event }
       continue
     }
+    // A platform takes a stream that sends something for one that no longer waits.
+    reportedWaitEnd = undefined
     if (event.done === true) {
       for (const progress of progressByStream.values()) {
         yield* checkpointMessages(progress, run.now())
@@ -210,17 +224,51 @@ const streamRequestOf =
     project: stream.projector(),
   })
 
-/** The next event, unless a stop or a wait comes first. Promise.race would not do: it would keep every page in memory until the stop. */
-const nextOrInterrupt = <Env, A>({ stop, onWait }: ReadRun<Env>, next: Promise<A>): Promise<A | 'stopped' | number> =>
-  new Promise((resolve) => {
-    const finish = (event: A | 'stopped' | number) => {
+/** What may come between a run and its next event. */
+type Interrupts = {
+  /** The latest end of a wait so far; milliseconds since 1970. */
+  waitEnd: number
+  /** Called when the run is stopped, and when a wait begins. */
+  onInterrupt: () => void
+  readonly close: () => void
+}
+
+/** Listens for stops and waits until it is closed: a wait may also begin while pages that were read ahead are sent. */
+const listenForInterrupts = <Env>({ stop, onWait }: ReadRun<Env>): Interrupts => {
+  const interrupts: Interrupts = {
+    waitEnd: Number.NEGATIVE_INFINITY,
+    onInterrupt: () => undefined,
+    close: () => {
       stop.removeEventListener('abort', onStop)
       unsubscribe()
-      resolve(event)
+    },
+  }
+  const onStop = () => interrupts.onInterrupt()
+  stop.addEventListener('abort', onStop)
+  const unsubscribe = onWait((until) => {
+    interrupts.waitEnd = Math.max(interrupts.waitEnd, until)
+    interrupts.onInterrupt()
+  })
+  return interrupts
+}
+
+/**
+ * The next event, unless a stop comes first, or it has to be awaited and the run waits beyond `reportedWaitEnd`: then the end of
+ * that wait. Promise.race would not do: it would keep every page in memory until the stop.
+ */
+const nextOrInterrupt = <Env, A>(
+  { stop, now }: ReadRun<Env>,
+  interrupts: Interrupts,
+  reportedWaitEnd: number | undefined,
+  next: Promise<A>,
+): Promise<A | 'stopped' | number> =>
+  new Promise((resolve) => {
+    interrupts.onInterrupt = () => {
+      const { waitEnd } = interrupts
+      if (stop.aborted) resolve('stopped')
+      // An event that was read ahead comes before the next turn of the event loop, and so before the wait is reported.
+      else if (waitEnd > now() && waitEnd !== reportedWaitEnd) setImmediate(resolve, waitEnd)
     }
-    const onStop = () => finish('stopped')
-    const unsubscribe = onWait(finish)
-    stop.addEventListener('abort', onStop)
-    if (stop.aborted) finish('stopped')
-    else void next.then(finish)
+    interrupts.onInterrupt()
+    void next.then(resolve)
   })

@@ -57,6 +57,51 @@ const base = (streams: ReadRun<unknown>['streams']): ReadRun<unknown> => ({
   onWait: () => () => undefined,
 })
 
+/** A promise, and what fulfils it. */
+const openGate = () => {
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open: () => open(), opened }
+}
+
+/** A reader that gives these events at once, one after the other, and stops at each promise until the test fulfils it. */
+const handDriven = (steps: ReadonlyArray<E.Either<Failure, ReaderEvent> | Promise<void>>): Reader<unknown, number> => ({
+  name: 'hand-driven',
+  read: () =>
+    async function* () {
+      for (const step of steps) {
+        if (step instanceof Promise) await step
+        else yield step
+      }
+    },
+})
+
+/** Runs at the time 0 whose checkpoints are not due, and a way to make them wait. */
+const waiting = () => {
+  const listeners = new Set<(until: number) => void>()
+  let time = 0
+  return {
+    listeners,
+    setTime: (now: number) => {
+      time = now
+    },
+    wait: (until: number) => {
+      for (const listener of [...listeners]) listener(until)
+    },
+    run: (streams: ReadRun<unknown>['streams']): ReadRun<unknown> => ({
+      ...base(streams),
+      now: () => time,
+      checkpointInterval: { records: 99, millis: 1e9 },
+      onWait: (listener) => {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+    }),
+  }
+}
+
 const collect = async (run: ReadRun<unknown>): Promise<ReadonlyArray<Message>> => {
   const all: Message[] = []
   for await (const message of readStreams(run)) all.push(message)
@@ -224,45 +269,104 @@ describe('readStreams', () => {
     expect(brief(messages)).toEqual(['a started', 'a running', 'a 1 records', 'a state 1 after 1'])
   })
 
-  it('sends the states so far, then that it waits, and goes on', async () => {
-    let tell: ((until: number) => void) | undefined
-    const script: Script = [rows('a', 1), state('a', 1), state('b', 1)]
-    const slow: Reader<unknown, number> = {
-      name: 'slow',
-      read: () =>
-        async function* () {
-          for (const step of script) if (typeof step !== 'string') yield step
-          await new Promise((resolve) => setTimeout(resolve, 5))
-          tell?.(42)
-          await new Promise((resolve) => setTimeout(resolve, 5))
-          yield rows('a', 2)
-          yield state('a', 2)
-        },
-    }
-    const run = base([numbers('a', slow), numbers('b', slow)])
-    const messages = await collect({
-      ...run,
-      checkpointInterval: { records: 99, millis: 1e9 },
-      onWait: (listener) => {
-        tell = listener
-        return () => {
-          tell = undefined
-        }
-      },
+  describe('while the service makes it wait', () => {
+    it('sends the states so far, then that it waits, and goes on', async () => {
+      const { run, wait, listeners } = waiting()
+      const page = openGate()
+      const slow = handDriven([rows('a', 1), state('a', 1), state('b', 1), page.opened, rows('a', 2), state('a', 2)])
+      const said: string[] = []
+      const messages = readStreams(run([numbers('a', slow), numbers('b', slow)]))
+      // The wait begins while the next page is awaited.
+      const beginWait = setImmediate(() => wait(42))
+      for await (const message of messages) {
+        said.push(...brief([message]))
+        if (message._tag === 'Waiting' && message.stream === 'b') page.open()
+      }
+      clearImmediate(beginWait)
+      expect(said).toEqual([
+        'a started',
+        'b started',
+        'a running',
+        'a 1 records',
+        'a state 1 after 1',
+        'b state 1 after 0',
+        'a waits until 42',
+        'b waits until 42',
+        'a 1 records',
+        'a state 2 after 1',
+        'a finished',
+        'b finished',
+      ])
+      expect(listeners.size).toBe(0)
     })
-    expect(brief(messages)).toEqual([
-      'a started',
-      'b started',
-      'a running',
-      'a 1 records',
-      'a state 1 after 1',
-      'b state 1 after 0',
-      'a waits until 42',
-      'b waits until 42',
-      'a 1 records',
-      'a state 2 after 1',
-      'a finished',
-      'b finished',
-    ])
+
+    it('reports a wait that begins while pages read ahead are sent, after them and with their state', async () => {
+      const { run, wait } = waiting()
+      const page = openGate()
+      const ahead = [rows('a', 1), state('a', 1), rows('a', 2), state('a', 2)]
+      const a = numbers('a', handDriven([...ahead, page.opened, rows('a', 3), state('a', 3)]))
+      const said: string[] = []
+      for await (const message of readStreams(run([a]))) {
+        said.push(...brief([message]))
+        if (said.at(-1) === 'a running') wait(42)
+        // Whoever takes a record may take its time: pages read ahead stay ahead.
+        if (message._tag === 'Records') await new Promise((resolve) => setImmediate(resolve))
+        if (message._tag === 'Waiting') page.open()
+      }
+      expect(said).toEqual([
+        'a started',
+        'a running',
+        'a 1 records',
+        'a 1 records',
+        'a state 2 after 2',
+        'a waits until 42',
+        'a 1 records',
+        'a state 3 after 1',
+        'a finished',
+      ])
+    })
+
+    it('reports it again, with the newer state, where a page comes before its end', async () => {
+      const { run, wait } = waiting()
+      const [first, second] = [openGate(), openGate()]
+      const a = numbers('a', handDriven([state('a', 1), first.opened, rows('a', 1), state('a', 2), second.opened]))
+      const said: string[] = []
+      for await (const message of readStreams(run([a]))) {
+        said.push(...brief([message]))
+        if (message._tag === 'Started') wait(42)
+        if (message._tag === 'Waiting') (said.includes('a 1 records') ? second : first).open()
+      }
+      expect(said).toEqual([
+        'a started',
+        'a state 1 after 0',
+        'a waits until 42',
+        'a running',
+        'a 1 records',
+        'a state 2 after 1',
+        'a waits until 42',
+        'a finished',
+      ])
+    })
+
+    it('reports it to the streams of the next reader too, and no wait that is over', async () => {
+      const { run, wait, setTime } = waiting()
+      const [ofB, ofC] = [openGate(), openGate()]
+      const streams = [
+        numbers('a', handDriven([rows('a', 1)])),
+        numbers('b', handDriven([ofB.opened])),
+        numbers('c', handDriven([ofC.opened])),
+      ]
+      const said: string[] = []
+      for await (const message of readStreams(run(streams))) {
+        said.push(...brief([message]))
+        if (message._tag === 'Records') wait(42)
+        if (message._tag === 'Waiting') ofB.open()
+        if (said.at(-1) === 'b finished') {
+          setTime(42)
+          setImmediate(() => setImmediate(ofC.open))
+        }
+      }
+      expect(said.filter((line) => line.includes('waits'))).toEqual(['b waits until 42'])
+    })
   })
 })

@@ -1,4 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
+import { pipe } from 'fp-ts/function'
+import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { expect, test } from 'vitest'
 import type { SourceState } from '../../connector/cdk/catalog'
@@ -32,10 +35,15 @@ type Setting = {
 /** The rows of a destination that commits rows together with the state that covers them, by stream: version by id. */
 type Destination = Map<string, Map<string, number>>
 
-const createStreams = (service: SimulatedExport, names: ReadonlyArray<string>) => {
+/** `answer`: resolves when the service may answer. */
+const createStreams = (service: SimulatedExport, names: ReadonlyArray<string>, answer: () => Promise<void>) => {
   const reader = createExportReader<CutRecord>({
     name: 'export reviews',
-    fetch: () => service.reviews,
+    fetch: () => (request, turn) =>
+      pipe(
+        TE.fromTask(answer),
+        TE.flatMap(() => service.reviews(request, turn)),
+      ),
     filters: () => ({}),
     hasMentionTime: true,
     toItem: () => (record) => record,
@@ -60,7 +68,11 @@ const runOnce = async (
   state: SourceState,
   interruption?: Interruption,
 ): Promise<SourceState> => {
-  const streams = createStreams(service, names)
+  let hasWaited = false
+  // A run reports a wait only where it has to wait for a page.
+  const streams = createStreams(service, names, async () => {
+    for (let turn = 0; hasWaited && turn < 3; turn += 1) await setImmediate()
+  })
   const stop = new AbortController()
   const listeners = new Set<(until: number) => void>()
   const source = createSourceEnv({}, { now: service.now, pageSize: limit, concurrency })
@@ -75,14 +87,13 @@ const runOnce = async (
     },
   })
   const received: Message[] = []
-  let hasWaited = false
   for (;;) {
     const next = messages.next()
     if (interruption !== undefined && received.length >= interruption.messages) {
       for (let count = 0; count < interruption.microtasks; count += 1) await undefined
       if (interruption.kind === 'kill') break
       if (interruption.kind === 'stop') stop.abort()
-      else if (!hasWaited) for (const onWait of [...listeners]) onWait(service.now())
+      else if (!hasWaited) for (const onWait of [...listeners]) onWait(service.now() + 3_600_000)
       hasWaited = true
     }
     const { done, value } = await next

@@ -12,6 +12,8 @@ export type RunOptions = {
   readonly fail?: ReportFailure
   /** Receives the lines of progress. */
   readonly printProgress?: CommandIo['printProgress']
+  /** What the reader of stdout does before it takes a text; the command waits for it. */
+  readonly beforePrint?: (text: string) => Promise<void>
   /** The program that the command belongs to; feedback unless given. */
   readonly program?: string
 }
@@ -33,13 +35,16 @@ export const runCommand = async (
     fail = reportToStderr,
     program = 'feedback',
     printProgress = () => undefined,
+    beforePrint,
   } = typeof given === 'string' ? { stdin: given } : given
   const out: Array<string> = []
   const err: Array<string> = []
   const io = createTestIo(
     toInput(stdin),
     async (text) => {
-      out.push(joinText(text))
+      const joined = joinText(text)
+      if (beforePrint !== undefined) await beforePrint(joined)
+      out.push(joined)
     },
     { env, printProgress, printWarning: (line) => err.push(`${line}\n`) },
   )

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { sourceReadCommand } from '../../../connector/cli/feedback-source'
+import { sourceReadCommand, tapCommand } from '../../../connector/cli/feedback-source'
 import { messages } from '../../support/destination'
 import { writeTempFile } from '../../support/files'
 import { sendJson, startServer } from '../../support/listen'
@@ -61,6 +62,65 @@ describe('a 429 in the middle of a scan', () => {
       expect((sent[2] ?? 0) - refusedAt).toBeGreaterThanOrEqual(least - 5)
     },
   )
+})
+
+/**
+ * A service that refuses the second page once, while the first is still being printed: its reader takes records only after that.
+ * `catalog`: what selects the stream `reviews`.
+ */
+const readSlowly = async (command: typeof sourceReadCommand, catalog: object) => {
+  let refuse = (): void => undefined
+  const refused = new Promise<void>((resolve) => {
+    refuse = resolve
+  })
+  const { url } = await startServer((request, response, count) => {
+    const asked = JSON.parse(request.body) as { readonly offset: number; readonly limit: number }
+    if (count !== 2)
+      return sendJson(response, 200, { reviews: rows.slice(asked.offset, asked.offset + asked.limit), filter: asked })
+    response.once('finish', refuse)
+    sendJson(response, 429, { status: { code: 429, message: 'slow' } }, { 'Retry-After': '1' })
+  })
+  const config = writeTempFile({
+    base_url: url,
+    credentials: { auth_type: 'access_token', access_token: 'x' },
+    start_date: '2020-01-01T00:00:00Z',
+    page_size: 20,
+  })
+  return runCommand(command, ['--config', config, '--catalog', writeTempFile(catalog)], {
+    program: command === tapCommand ? 'tap-feedback' : 'source-feedback',
+    beforePrint: async (text) => {
+      if (!text.includes('"RECORD"')) return
+      await refused
+      // Until the client has the answer; too short a time makes this test easier, not wrong.
+      await sleep(100)
+    },
+  })
+}
+
+describe('a wait that begins while records are printed', () => {
+  it('is reported by the source with the newest state', async () => {
+    const { status, stdout } = await readSlowly(sourceReadCommand, {
+      streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }],
+    })
+    const said = messages(stdout)
+    const at = said.findIndex(isWait)
+    expect(status).toBe(0)
+    expect(said.slice(0, at).filter(({ record }) => record !== undefined)).toHaveLength(20)
+    expect(said[at - 1]?.state?.stream.stream_state).toHaveProperty('scan')
+    expect(said.filter(({ record }) => record !== undefined)).toHaveLength(rows.length)
+  })
+
+  it('is logged by the tap', async () => {
+    const reviews = {
+      tap_stream_id: 'reviews',
+      schema: {},
+      metadata: [{ breadcrumb: [], metadata: { selected: true } }],
+    }
+    const { status, stdout, stderr } = await readSlowly(tapCommand, { streams: [reviews] })
+    expect(status).toBe(0)
+    expect(stderr).toMatch(/The service makes reviews wait until \d{4}-/)
+    expect(stdout.match(/"type":"RECORD"/g)).toHaveLength(rows.length)
+  })
 })
 
 it('a service with a low rate limit is read at about that rate, although no rate is configured', async () => {
