@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { findNodeProblem } from './node-floor.mjs'
 import { createStatement, describeTarball } from './provenance.mjs'
 import { findOtherVersions } from './versions.mjs'
 
@@ -71,6 +72,21 @@ const findBase = (digest) => {
       `The base image is not pinned: ${base.digest || 'no ARG BASE_DIGEST'} is no digest. docs/release.md says how to look it up.`,
     )
   return base
+}
+
+/** Refuses a base image with an old Node.js. The image itself is asked: its tag may name any version. */
+const checkBaseNode = ({ name, digest, local }) => {
+  const pull = local ? '--pull-never' : '--pull-always'
+  const container = run('buildah', ['from', '--quiet', pull, `${name}@${digest}`]).stdout.trim()
+  try {
+    // On a busy machine the output of a command that ends at once may be lost.
+    const version = run('buildah', ['run', container, '--', 'sh', '-c', 'node --version && sleep 1']).stdout.trim()
+    const problem = findNodeProblem(version)
+    if (problem !== undefined) refuse(`The base image: ${problem} docs/release.md says how to renew it.`)
+    step(`the base image holds Node ${version}`)
+  } finally {
+    run('buildah', ['rm', container])
+  }
 }
 
 /** The two ways in which everything is built: what differs between them must make no difference. */
@@ -166,6 +182,7 @@ const release = ({ out: givenOut, images, 'base-digest': baseDigest, publish, 'p
   step(`everything says ${version}`)
   const base = { ...findBase(baseDigest), local: baseDigest !== undefined }
   step(`the base image is ${base.name}@${base.digest}`)
+  if (images) checkBaseNode(base)
 
   const commit = git('rev-parse', 'HEAD')
   const epoch = git('log', '-1', '--format=%ct')

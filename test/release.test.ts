@@ -133,6 +133,59 @@ describe('a release that must not be made', { timeout: 60_000 }, () => {
   })
 })
 
+describe('a base image with an old Node.js', () => {
+  const base = `node:24-bookworm-slim@sha256:`
+  /** A buildah whose base image holds this version of Node.js; it keeps its arguments in a file. */
+  const installBuildah = (node: string) => {
+    const bin = mkdtempSync(join(folder, 'bin-'))
+    const lines = ['#!/bin/sh', `echo "$*" >>${bin}/log`, `case $1 in from) echo base-1;; run) echo ${node};; esac`]
+    writeFileSync(join(bin, 'buildah'), `${lines.join('\n')}\n`, { mode: 0o755 })
+    return { PATH: `${bin}:${process.env.PATH}`, log: () => readFileSync(join(bin, 'log'), 'utf8') }
+  }
+
+  it('is refused before anything is built, and its container removed', async () => {
+    const { PATH, log } = installBuildah('v24.22.0')
+    const { status, stdout, stderr } = await release(['--images'], { PATH })
+    expect([status, stderr]).toEqual([
+      1,
+      'The base image: Node v24.22.0 is older than 24.22.1. docs/release.md says how to renew it.\n',
+    ])
+    expect(log()).toMatch(new RegExp(`^from --quiet --pull-always ${base}[0-9a-f]{64}\nrun base-1 .*\nrm base-1\n$`))
+    expect(stdout).not.toContain('package is the same')
+  })
+
+  it('is refused for a trial too', async () => {
+    const { PATH, log } = installBuildah('v20.20.2')
+    const { stderr } = await release(['--images', '--base-digest', `sha256:${'a'.repeat(64)}`], { PATH })
+    expect(stderr).toMatch(/^The base image: Node v20\.20\.2 has no floor in scripts\/node-floor\.mjs/)
+    expect(log()).toContain(`from --quiet --pull-never ${base}${'a'.repeat(64)}`)
+  })
+
+  it.each([
+    ['v22.23.3', /older than 22\.23\.4/],
+    ['v22.23.4', undefined],
+    ['v24.9.9', /older than 24\.22\.1/],
+    ['v24.22.1', undefined],
+    ['v24.23.0', undefined],
+    ['v25.99.0', /no floor/],
+    ['v26.12.0', /older than 26\.12\.1/],
+    ['v26.13.0', undefined],
+    ['', /no version/],
+    ['v24.22.1-rc.1', /no version/],
+  ])('is told by its version: %s', async (version, problem) => {
+    const { findNodeProblem } = await import(join(root, 'scripts/node-floor.mjs'))
+    const found = findNodeProblem(version)
+    if (problem === undefined) expect(found).toBeUndefined()
+    else expect(found).toMatch(problem)
+  })
+
+  it('has the floors that SECURITY.md names', async () => {
+    const { nodeFloors } = await import(join(root, 'scripts/node-floor.mjs'))
+    const section = /^## Node\.js\n\n(.*?)(?=^## )/ms.exec(readFileSync(join(root, 'SECURITY.md'), 'utf8'))?.[1] ?? ''
+    expect(section.match(/\d+\.\d+\.\d+/g)).toEqual(Object.values(nodeFloors))
+  })
+})
+
 it('npm version writes a new version wherever the old one stands', () => {
   execFileSync('npm', ['version', '--no-git-tag-version', '9.8.7-rc.1'], { cwd: clone })
   const changed = git('diff', '--name-only').split('\n')

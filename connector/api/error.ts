@@ -86,6 +86,8 @@ export type ApiError =
     }
   /** A response with status 200 that reports an application error; `retryAfter` as for `Http`, where it is an outage or a rate limit. */
   | { readonly _tag: 'Application'; readonly code: string; readonly message: string; readonly retryAfter?: number }
+  /** A response whose body has an encoding that was not asked for, such as `br`; nothing decodes it. */
+  | { readonly _tag: 'Encoding'; readonly encoding: string }
   /** A response longer than `max_response_mb`. */
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
   /**
@@ -124,6 +126,8 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
             `${operation}: the service reports an application error (code ${maskCode(error.code)}). Run again later.`,
             maskMessage(error.message),
           )
+    case 'Encoding':
+      return configFailure(`${operation}: the answer is ${describeEncoding(error)}`)
     case 'TooLarge':
       return transientFailure(
         `${operation}: an answer is longer than ${Math.round(error.limit / 1e6)} MB. Raise max_response_mb or lower page_size.`,
@@ -210,6 +214,11 @@ const statusMember = (value: unknown, name: string): unknown =>
  * documented.
  */
 export const maskCode = (code: string): string => (/^[\w.:-]{1,40}$/.test(code) ? code : 'not readable')
+
+/** What is wrong with the encoding of an answer, and who must act. */
+export const describeEncoding = ({ encoding }: ApiError & { readonly _tag: 'Encoding' }): string =>
+  `encoded with ${/^[\w.+, -]{1,40}$/.test(encoding) ? encoding : 'something unknown'}, which was not asked for. ` +
+  'Set the service, or the proxy before it, to answer with gzip, deflate or no Content-Encoding.'
 
 /** Whether a network code means that TLS failed. */
 export const isTlsCode = (code: string): boolean =>

@@ -231,6 +231,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   withApplication(always(200, {})),
   withApplication(always(302, '', { Location: 'https://elsewhere.example/' })),
   withApplication(always(503)),
+  withApplication(always(200, '{}', { 'Content-Encoding': 'br' })),
   withApplication((_, to) => void to.destroy()),
   withApplication(always(200), { token_url: 'http://127.0.0.1:1/token' }),
   withApplication(always(200), { token_url: 'http://issuer.example/token' }),
@@ -252,6 +253,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   { reply: always(429, status(429), { 'Retry-After': '3600' }) },
   { reply: otherwise(isDeleted, always(200, ' '.repeat(3_000_000))), more: { max_response_mb: 1 } },
   { reply: otherwise(isDeleted, always(200, { reviews: 'none' })) },
+  { reply: otherwise(isDeleted, always(200, '{}', { 'Content-Encoding': 'br' })) },
   {
     reply: otherwise(isReviews, (seen, to) =>
       sendJson(to, 200, {

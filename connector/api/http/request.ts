@@ -220,6 +220,7 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
       return outageRules[outageKind(error) ?? 'none']
     case 'Decode':
       return idempotent ? 'response' : 'final'
+    case 'Encoding':
     case 'TooLarge':
     case 'Wait':
       return 'final'

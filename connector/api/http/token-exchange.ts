@@ -3,6 +3,7 @@ import { configFailure, defined, transientFailure } from '../../cdk'
 import {
   type ApiError,
   applicationError,
+  describeEncoding,
   isSuccessStatus,
   isTlsCode,
   isUnreachableCode,
@@ -174,12 +175,14 @@ export const encodeTokenRequest = (
   }
 }
 
-/** The error of an exchange without a response; a certificate that is not trusted is an error of the config. */
+/** The error of an exchange without a response that can be read; a certificate that is not trusted is an error of the config. */
 export const toTokenError = (
   { token_url }: TokenExchange,
-  { code, message }: ApiError & { readonly _tag: 'Network' },
+  error: ApiError & { readonly _tag: 'Network' | 'Encoding' },
 ): ApiError => {
   const where = `credentials.token_url (${new URL(token_url).origin})`
+  if (error._tag === 'Encoding') return tokenConfigError(`The answer of ${where} is ${describeEncoding(error)}`)
+  const { code, message } = error
   return isTlsCode(code)
     ? tokenConfigError(
         `${where} offers no secure connection that can be trusted (${code}). Check base_url and credentials.token_url; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,

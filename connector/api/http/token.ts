@@ -147,7 +147,9 @@ export const createExchangeTokenSource = (
   const requestToken = (form: TokenForm): TaskEither<ApiError, string> =>
     pipe(
       send(encodeTokenRequest(exchange, form)),
-      TE.mapLeft((error) => (error._tag === 'Network' ? toTokenError(exchange, error) : error)),
+      TE.mapLeft((error) =>
+        error._tag === 'Network' || error._tag === 'Encoding' ? toTokenError(exchange, error) : error,
+      ),
       TE.flatMapEither(decodeToken(exchange, clock)),
       TE.map((issued) => {
         forms = [form]

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import { finished, type Readable } from 'node:stream'
+import { finished, pipeline, type Readable, type Transform } from 'node:stream'
+import { constants, createInflate, createInflateRaw, createUnzip } from 'node:zlib'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { defined } from '../../cdk'
@@ -90,6 +92,44 @@ export const receiveBody = (
     stream.on('data', append)
   })
 
+/**
+ * What we ask for. Every other encoding is refused before a decoder exists: an answer in Brotli can write outside the memory of the
+ * decoder in a Node that lacks the fix of CVE-2026-111497.
+ */
+const acceptedEncodings = 'gzip, deflate'
+
+/** The encodings that a header `Content-Encoding` names; none for a body that comes as it is. */
+const parseEncodings = (header: string): ReadonlyArray<string> =>
+  header
+    .toLowerCase()
+    .split(',')
+    .map((encoding) => encoding.trim())
+    .filter((encoding) => encoding !== '' && encoding !== 'identity')
+
+/** A missing end of the compressed data passes, as it does in browsers: a body that lacks something is no JSON. */
+const zlibOptions = { finishFlush: constants.Z_SYNC_FLUSH }
+
+/** Deflate with the zlib header that the standard asks for, whose first byte ends in 8, or without, as some servers send it. */
+const createDeflateDecoder = async (body: Readable, signal: AbortSignal): Promise<Transform> => {
+  await once(body, 'readable', { signal })
+  const start: Buffer | null = body.read()
+  if (start !== null) body.unshift(start)
+  return start === null || ((start[0] ?? 0) & 15) === 8 ? createInflate(zlibOptions) : createInflateRaw(zlibOptions)
+}
+
+/** The body as it was before it was encoded; undefined for an encoding that was not asked for, and for several. */
+const decodeBody = async (
+  body: Readable,
+  [encoding, ...more]: ReadonlyArray<string>,
+  signal: AbortSignal,
+): Promise<Readable | undefined> => {
+  if (encoding === undefined) return body
+  if (more.length > 0 || !['gzip', 'x-gzip', 'deflate'].includes(encoding)) return undefined
+  const decoder = encoding === 'deflate' ? await createDeflateDecoder(body, signal) : createUnzip(zlibOptions)
+  // Whoever reads the decoder learns of an error.
+  return pipeline(body, decoder, () => undefined)
+}
+
 /** A response of any status; `millis` from sending to its last byte. */
 export type HttpResponse = {
   readonly status: number
@@ -161,7 +201,7 @@ export const createTransport = (
   const sendRequest = axios.getAdapter('http')
   const commonHeaders = axios.AxiosHeaders.from({
     Accept: 'application/json',
-    'Accept-Encoding': 'gzip, deflate, br',
+    'Accept-Encoding': acceptedEncodings,
     'User-Agent': 'feedback-connector',
   })
   const buffers = createBufferPool()
@@ -170,7 +210,8 @@ export const createTransport = (
     responseType: 'stream',
     maxRedirects: 0,
     validateStatus: null,
-    decompress: true,
+    // axios would decode Brotli, asked for or not.
+    decompress: false,
   } as const
 
   const toError = (error: unknown, isLate: boolean): ApiError => {
@@ -182,7 +223,31 @@ export const createTransport = (
       return networkError('ECONNRESET', 'the answer was cut short')
     if (code === 'ECONNTIMEDOUT')
       return networkError(code, `no connection within ${connectSeconds} s (timeouts.connect_seconds)`)
-    return networkError(code, redact(message))
+    return networkError(code, code.startsWith('Z_') ? `the answer cannot be decompressed: ${message}` : redact(message))
+  }
+
+  type Received = { readonly status: number; readonly headers: object; readonly data: Readable }
+
+  /** The response; one with an error status counts by that alone if its body has an encoding that was not asked for. */
+  const receive = async (
+    { status, headers: received, data }: Received,
+    sentAt: number,
+    signal: AbortSignal,
+  ): Promise<E.Either<ApiError, HttpResponse>> => {
+    const headers = joinHeaders(received)
+    const encodings = status === 204 ? [] : parseEncodings(redact(headers['content-encoding'] ?? ''))
+    const decoded = await decodeBody(data, encodings, signal)
+    if (decoded === undefined) {
+      data.destroy()
+      return status >= 200 && status < 300
+        ? E.left({ _tag: 'Encoding', encoding: encodings.join(', ') })
+        : E.right({ status, headers, body: Buffer.alloc(0), millis: clock.ticks() - sentAt })
+    }
+    const announced = Number(headers['content-length'] ?? 0)
+    const content = await receiveBody(decoded, announced, maxResponseBytes, buffers)
+    if (content === undefined) return E.left({ _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes })
+    const { bytes: body, release } = content
+    return E.right({ status, headers, body, release, millis: clock.ticks() - sentAt })
   }
 
   return {
@@ -205,18 +270,7 @@ export const createTransport = (
             ...(isLoopback(url.hostname) ? { proxy: false } : {}),
             signal: controller.signal,
           })
-          const responseHeaders = joinHeaders(response.headers)
-          const announced = Number(responseHeaders['content-length'] ?? 0)
-          const content = await receiveBody(response.data as Readable, announced, maxResponseBytes, buffers)
-          return content === undefined
-            ? E.left({ _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes })
-            : E.right({
-                status: response.status,
-                headers: responseHeaders,
-                body: content.bytes,
-                release: content.release,
-                millis: clock.ticks() - sentAt,
-              })
+          return await receive(response, sentAt, controller.signal)
         } catch (error) {
           return E.left(toError(error, controller.signal.aborted))
         } finally {
