@@ -181,6 +181,7 @@ export {
   defineStream,
   encodeRow,
   type FinalItems,
+  type InputExtent,
   type InputRecord,
   type InputStream,
   type LogLevel,

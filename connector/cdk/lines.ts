@@ -34,8 +34,11 @@ export function* wrapRows(rows: ReadonlyArray<Row>, before: string, after: (row:
 const newline = 0x0a
 const carriageReturn = 0x0d
 
+/** Lines that came together, without their line ends. `isCut`: the input ended within this one line. */
+export type LineBatch = { readonly lines: ReadonlyArray<Buffer>; readonly isCut: boolean }
+
 /** The lines of a stream of bytes, without their line ends; the lines of a chunk come together. A line within a chunk is not copied. */
-export async function* splitLines(input: AsyncIterable<Uint8Array>): AsyncIterable<ReadonlyArray<Buffer>> {
+export async function* splitLines(input: AsyncIterable<Uint8Array>): AsyncIterable<LineBatch> {
   let lineStart: Array<Buffer> = []
   for await (const bytes of input) {
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -51,9 +54,9 @@ export async function* splitLines(input: AsyncIterable<Uint8Array>): AsyncIterab
       from = to + 1
     }
     if (from < chunk.length) lineStart.push(chunk.subarray(from))
-    if (lines.length > 0) yield lines
+    if (lines.length > 0) yield { lines, isCut: false }
   }
-  if (lineStart.length > 0) yield [trimCarriageReturn(Buffer.concat(lineStart))]
+  if (lineStart.length > 0) yield { lines: [trimCarriageReturn(Buffer.concat(lineStart))], isCut: true }
 }
 
 const trimCarriageReturn = (line: Buffer): Buffer => (line.at(-1) === carriageReturn ? line.subarray(0, -1) : line)

@@ -92,11 +92,15 @@ export const decodeMixedInput = (protocols: ReadonlyArray<Protocol>, options: De
       return chosen ?? fallback?.decoder
     }
     let number = 0
-    for await (const lines of splitLines(input)) {
+    for await (const { lines, isCut } of splitLines(input)) {
       const messages: Array<Message> = []
       for (const bytes of lines) {
         number += 1
         if (bytes.length === 0) continue
+        if (isCut && options.purpose === 'deliver' && isCutMessage(bytes)) {
+          yield E.right([cutInput(number)])
+          break
+        }
         const decoded = (chosen ?? choose(bytes))?.decode({ bytes, number }) ?? E.right([])
         if (E.isLeft(decoded)) {
           yield E.right(groupRecords(messages))
@@ -109,6 +113,14 @@ export const decodeMixedInput = (protocols: ReadonlyArray<Protocol>, options: De
     }
     yield E.right(chosen?.end() ?? [])
   }
+
+/** The source or what is between was stopped while it wrote, which is no mistake in the line. */
+const cutInput = (line: number): Message => ({
+  _tag: 'Failed',
+  failure: transientFailure(
+    `The input ended within line ${line}. What its states cover is written; run again to go on from there.`,
+  ),
+})
 
 /** Records of one stream and time that follow one another become one message. */
 const groupRecords = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
@@ -241,6 +253,18 @@ export const createLossGuard = ({ purpose }: Pick<DecodeOptions, 'purpose'>): Lo
 
 const warnOf = (message: string): DecodedLine => E.right([{ _tag: 'Log', level: 'warn', message }])
 
+/** The beginning of a message that was cut: what may be a record and is no JSON. */
+const isCutMessage = (bytes: Buffer): boolean => {
+  try {
+    JSON.parse(bytes.toString('utf8'))
+    return false
+  } catch {
+    return looksLikeRecord(bytes.toString('utf8'))
+  }
+}
+
+const looksLikeRecord = (text: string): boolean => /^\s*\{|"RECORD"|"(record|emitted_at)"\s*:/.test(text)
+
 const RecordLike = t.union([
   t.type({ record: t.union([t.type({ data: t.UnknownRecord }), t.type({ stream: t.string })]) }),
   t.type({ stream: t.string, record: t.UnknownRecord }),
@@ -259,6 +283,6 @@ const mayHoldRecord = ({ bytes }: InputLine): boolean => {
   try {
     return isRecordLike(JSON.parse(text))
   } catch {
-    return /^\s*\{|"RECORD"|"(record|emitted_at)"\s*:/.test(text)
+    return looksLikeRecord(text)
   }
 }

@@ -54,6 +54,12 @@ export type FinalItems<Item> = {
   readonly notes: ReadonlyArray<SinkNote>
 }
 
+/**
+ * How much of an object the input held. whole: every record there is; changes: some of them; empty: no record of one of its
+ * streams, as when a platform clears or a source skips it; unsaid: the caller does not say whether a stream is complete.
+ */
+export type InputExtent = 'whole' | 'changes' | 'empty' | 'unsaid'
+
 /** A sink in use during one run. */
 export type OpenSink<Item> = {
   /** The function that turns a stream's records into items; its Left says what is wrong with the record, by key path. */
@@ -69,8 +75,8 @@ export type OpenSink<Item> = {
   readonly isReachable: Task<boolean>
   /** Runs once before `finish`, also where no record came. */
   readonly beforeFinish?: Task<void>
-  /** Called once, after the last record. `isWhole`: the input held all records there are, not only changes. */
-  readonly finish: (isWhole: boolean) => E.Either<Failure, FinalItems<Item>>
+  /** Called once, after the last record of an input that is not broken. */
+  readonly finish: (extent: InputExtent) => E.Either<Failure, FinalItems<Item>>
   /** Runs once after everything was delivered: what the service shows of what was written. */
   readonly verify?: Task<ReadonlyArray<SinkNote>>
 }
@@ -79,7 +85,8 @@ export type OpenSink<Item> = {
 export type Sink<Env> = {
   readonly name: string
   readonly schema: JsonSchema
-  readonly matchingKeys: ReadonlyArray<string>
+  /** The sets of attributes that each identify a record; empty: none has to be chosen. */
+  readonly matchingKeys: ReadonlyArray<ReadonlyArray<string>>
   readonly operations: ReadonlyArray<SinkOperation>
   /** Called once a run. */
   readonly open: (env: Env) => TaskEither<Failure, OpenSink<unknown>>
@@ -89,7 +96,7 @@ export type Sink<Env> = {
 export const defineSink = <Env, A>(sink: {
   readonly name: string
   readonly codec: t.Type<A, unknown>
-  readonly matchingKeys: ReadonlyArray<keyof A & string>
+  readonly matchingKeys: ReadonlyArray<ReadonlyArray<keyof A & string>>
   readonly operations: ReadonlyArray<SinkOperation>
   readonly open: (env: Env) => TaskEither<Failure, OpenSink<A>>
 }): Sink<Env> => ({

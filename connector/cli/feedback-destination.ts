@@ -27,6 +27,7 @@ import {
   singerConfigOption,
   singerOptions,
   toInputStream,
+  type WriteResult,
   withLoggedWarnings,
 } from '../cdk'
 import { createDestinationFormat, type DestinationConfig } from '../config'
@@ -98,12 +99,12 @@ export const destinationWriteCommand = defineCommand({
       ),
     )
     const { runWrite } = await loadRuntime()
-    const { failures } = await runWrite(
+    const result = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] },
       { protocol: protocols.airbyte, catalog },
     )
-    return failures.length === 0 ? 0 : 1
+    return writeStatus(result)
   },
 })
 
@@ -126,6 +127,9 @@ const checkOperations = (catalog: ConfiguredCatalog): E.Either<Failure, Configur
         ),
       )
 }
+
+const writeStatus = ({ failures, inputFailures }: WriteResult): number =>
+  failures.length === 0 && inputFailures.length === 0 ? 0 : 1
 
 export const airbyteDestinationCommands = {
   spec: destinationSpecCommand,
@@ -159,11 +163,11 @@ export const targetCommand = defineCommand({
     const paths = requireConfigPaths(options.config)
     const config = await loadConfig(io, destinationFormat, paths, targetProgram.variablePrefix)
     const { runWrite } = await loadRuntime()
-    const { failures } = await runWrite(
+    const result = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] },
       { protocol: protocols.singer, catalog: [], log },
     )
-    return failures.length === 0 ? 0 : 1
+    return writeStatus(result)
   },
 })

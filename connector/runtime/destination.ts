@@ -271,6 +271,7 @@ export const runWrite = async (
       input: (halt) => decode(takeUntilAbort(halt, io.stdin)),
       streams: catalog.map(toInputStream),
       objectNames: config.streams,
+      saysEndings: catalog.some(({ generation }) => generation !== undefined),
       sinks: await openSinks(destination),
       policy: { onReject: rejectAction(config), maxPercent: config.max_rejects_percent },
       batch: { count: batch_size, bytes: maxBatchBytes, millis: max_batch_age_seconds * 1000 },
@@ -285,8 +286,11 @@ export const runWrite = async (
     for (const [stream, { received, accepted, rejected }] of result.countsByStream)
       log(
         'info',
-        `${stream}: ${received} received, ${accepted} ${dry_run ? 'would be sent' : 'accepted'}, ${rejected} rejected.`,
+        received === 0
+          ? `${stream}: no record came, so nothing is changed at the service.`
+          : `${stream}: ${received} received, ${accepted} ${dry_run ? 'would be sent' : 'accepted'}, ${rejected} rejected.`,
       )
+    for (const { message } of result.inputFailures) log('error', message)
     const failures = result.failures.map((failure) => redactFailure(io.redactText, failure))
     for (const failure of failures) await emit({ _tag: 'Failed', failure })
     return { ...result, failures }

@@ -5,10 +5,12 @@ import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { Location, type LocationSyncResult } from '../api'
 import {
+  annotate,
   type BatchAnswer,
   defineSink,
   type Failure,
   type FinalItems,
+  type InputExtent,
   type InputRecord,
   type InputStream,
   type PreparedItem,
@@ -86,8 +88,9 @@ const sinkName = 'locations'
 /** Operation 5: one request creates, updates and deactivates. It may be sent again, since that changes nothing. */
 export const locationSink = defineSink<SinkTarget, Location>({
   name: sinkName,
-  codec: Location,
-  matchingKeys: ['code', 'codeType'],
+  // The service's specification names no required attribute, but nothing else than the code names a location.
+  codec: annotate({ required: ['code'] })(Location),
+  matchingKeys: [['code'], ['code', 'codeType']],
   operations: ['update', 'soft_delete'],
   open: (target) =>
     TE.fromIO(() => {
@@ -112,7 +115,7 @@ export const locationSink = defineSink<SinkTarget, Location>({
           ),
         isReachable: isServiceAnswering(target.api.syncLocations([])),
         beforeFinish: async () => (list.isUsed ? before.read() : undefined),
-        finish: (isWhole) => reconcileLocations(target, list, isWhole, { service: before.list(), accepted }),
+        finish: (extent) => reconcileLocations(target, list, extent, { service: before.list(), accepted }),
         verify: verifyLocations(target, accepted, before.list),
       }
     }),
@@ -246,22 +249,38 @@ const appendOutcomes = (
 
 const noItems: FinalItems<Location> = { items: [], notes: [] }
 
+/** Why no location is deactivated for not being on the list, if there is a reason. */
+const findObstacle = (extent: InputExtent, unreadable: number): string | undefined => {
+  switch (extent) {
+    case 'empty':
+      return 'locations: no record came, and an empty list deactivates nothing.'
+    case 'unsaid':
+      return (
+        'locations: the catalog has no generation_id, so nothing says that the list is complete. ' +
+        'No location is deactivated for not being on it.'
+      )
+    case 'changes':
+      return 'locations: the input was no complete list, so no location is deactivated for not being on it.'
+    case 'whole':
+      return unreadable === 0
+        ? undefined
+        : `locations: ${unreadable} records have no readable code and may be of any location, ` +
+            'so no location is deactivated for not being on the list.'
+  }
+}
+
 /** Plans against the service's own list where it was read, else against the ledger, and deactivates what is not on a complete list. */
 const reconcileLocations = (
   { ledger, deactivateUnlisted = false, maxDeactivationsPercent, dryRun }: SinkTarget,
   list: LocationList,
-  isWhole: boolean,
+  extent: InputExtent,
   {
     service,
     accepted,
   }: { readonly service: ServiceList | undefined; readonly accepted: ReadonlyMap<string, Location> },
 ): E.Either<Failure, FinalItems<Location>> => {
   if (O.isNone(ledger) && service === undefined) return E.right(noItems)
-  const obstacle = !isWhole
-    ? 'locations: the input was no complete list, so no location is deactivated for not being on it.'
-    : list.unreadable > 0
-      ? `locations: ${list.unreadable} records have no readable code and may be of any location, so no location is deactivated for not being on the list.`
-      : undefined
+  const obstacle = findObstacle(extent, list.unreadable)
   const mayDeactivate = O.isSome(ledger) || deactivateUnlisted
   const warning = obstacle !== undefined && mayDeactivate ? [{ level: 'warn', message: obstacle } as const] : []
   if (service !== undefined)

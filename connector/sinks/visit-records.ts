@@ -183,7 +183,8 @@ const hasVisitId = (visit: VisitRecord): visit is VisitWithId => visit.visitReco
 export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
   name: sinkName,
   codec: VisitRecord,
-  matchingKeys: ['visitRecordId'],
+  // A visit without an id of its own gets one from its key, so that no column has to be chosen.
+  matchingKeys: [],
   operations: ['append'],
   open: (target) =>
     TE.right({

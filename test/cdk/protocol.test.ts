@@ -135,6 +135,7 @@ describe('a third protocol', () => {
     const { failures } = await writeToSinks({
       input: () => decodeInput(toy, { purpose: 'deliver', now: () => 0 })(inChunks(printed, 100)),
       streams: [],
+      saysEndings: false,
       sinks: new Map(streams.map(({ name }) => [name, sink])),
       policy: { onReject: 'fail', maxPercent: 0 },
       batch: { count: 10, bytes: 1e6, millis: 1e6 },

@@ -9,6 +9,7 @@ import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it, vi } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
 import type { Location, LocationSyncResult } from '../../connector/api/model/written'
+import type { InputExtent } from '../../connector/cdk/stream'
 import {
   checkDeactivations,
   decodeLedger,
@@ -313,7 +314,7 @@ describe('reconciling with a list', () => {
   const reconcile = async (
     active: ReadonlyArray<LedgerLocation>,
     records: ReadonlyArray<unknown>,
-    isWhole: boolean,
+    extent: InputExtent,
     percent = 50,
     more: Partial<SinkTarget['api']> = {},
   ) => {
@@ -343,7 +344,7 @@ describe('reconciling with a list', () => {
       .map((record) => prepareRecord(sink, stream, record))
       .filter((item) => typeof item !== 'string')
     await sink.write(items, false)()
-    const final = sink.finish(isWhole)
+    const final = sink.finish(extent)
     return {
       appended,
       deactivated: E.isLeft(final) ? final.left.message : final.right.items.map(({ item }) => item),
@@ -357,7 +358,7 @@ describe('reconciling with a list', () => {
   ]
 
   it('deactivates what is not on a complete list, and notes what it does', async () => {
-    const { deactivated, notes, appended } = await reconcile(active, [...list, { code: 'D' }], true)
+    const { deactivated, notes, appended } = await reconcile(active, [...list, { code: 'D' }], 'whole')
     expect(deactivated).toEqual([{ code: 'C', codeType: 'x', active: false }])
     expect(notes).toContain('locations: 1 created, 2 updated, 1 to deactivate.')
     expect(notes).toContain('locations: deactivate C (x)')
@@ -371,7 +372,7 @@ describe('reconciling with a list', () => {
       { _tag: 'Http', status: 500, message: 'x' },
       { _tag: 'Http', status: 429, message: 'x' },
     ] as ReadonlyArray<ApiError>) {
-      const { appended } = await reconcile(active, [...list, { code: 'D' }], true, 50, {
+      const { appended } = await reconcile(active, [...list, { code: 'D' }], 'whole', 50, {
         syncLocations: () => TE.left(error),
       })
       expect(appended).toEqual(['D unknown'])
@@ -380,7 +381,7 @@ describe('reconciling with a list', () => {
 
   it('keeps a location that is refused, and that an earlier run may have written', async () => {
     const refuse = { syncLocations: () => TE.left<ApiError>({ _tag: 'Http', status: 400, message: 'x' }) }
-    expect((await reconcile([unknown('D')], [{ code: 'D' }], true, 50, refuse)).appended).toEqual([])
+    expect((await reconcile([unknown('D')], [{ code: 'D' }], 'whole', 50, refuse)).appended).toEqual([])
   })
 
   it('announces a location again that a record has deactivated, and forgets none that was accepted or had no answer', async () => {
@@ -417,23 +418,23 @@ describe('reconciling with a list', () => {
   })
 
   it('deactivates no location whose code is on the list in another case', async () => {
-    const { deactivated, notes } = await reconcile([keyOf('w1')], [{ code: 'W1' }], true, 100)
+    const { deactivated, notes } = await reconcile([keyOf('w1')], [{ code: 'W1' }], 'whole', 100)
     expect(deactivated).toEqual([])
     expect(notes).toContainEqual(expect.stringContaining('w1 is not on the list, but its code is'))
   })
 
   it('forgets locations that are refused and were not known to be active', async () => {
     const refuse = { syncLocations: () => TE.left<ApiError>({ _tag: 'Http', status: 400, message: 'x' }) }
-    expect((await reconcile(active, [{ code: 'D' }], true, 50, refuse)).appended).toEqual(['D unknown', 'D false'])
-    expect((await reconcile(active, list.slice(0, 1), true, 50, refuse)).appended).toEqual([])
-    expect((await reconcile([], [{ code: 'NO' }], true)).appended).toEqual(['NO unknown', 'NO false'])
+    expect((await reconcile(active, [{ code: 'D' }], 'whole', 50, refuse)).appended).toEqual(['D unknown', 'D false'])
+    expect((await reconcile(active, list.slice(0, 1), 'whole', 50, refuse)).appended).toEqual([])
+    expect((await reconcile([], [{ code: 'NO' }], 'whole')).appended).toEqual(['NO unknown', 'NO false'])
   })
 
   it('deactivates unknown ones that are not on the list, whatever the percentage, and creates the others', async () => {
     const { deactivated, notes } = await reconcile(
       [...active, unknown('D'), unknown('E')],
       [...list, { code: 'C', codeType: 'x' }, { code: 'E' }],
-      true,
+      'whole',
       0,
     )
     expect(deactivated).toEqual([{ code: 'D', active: false }])
@@ -441,38 +442,49 @@ describe('reconciling with a list', () => {
   })
 
   it('says which locations keep their code under another type', async () => {
-    const { deactivated, notes } = await reconcile(active, [...list, { code: 'C', codeType: 'new' }], true)
+    const { deactivated, notes } = await reconcile(active, [...list, { code: 'C', codeType: 'new' }], 'whole')
     expect(deactivated).toEqual([])
     expect(notes).toContainEqual(expect.stringContaining('C (x) is not on the list, but its code is'))
   })
 
   it('deactivates nothing if the list is not complete', async () => {
-    expect(await reconcile(active, list, false)).toMatchObject({
+    expect(await reconcile(active, list, 'changes')).toMatchObject({
       deactivated: [],
       notes: [expect.stringContaining('no complete list')],
+    })
+    expect(await reconcile(active, list, 'unsaid')).toMatchObject({
+      deactivated: [],
+      notes: [expect.stringContaining('the catalog has no generation_id')],
+    })
+  })
+
+  it('deactivates nothing for an empty list, whatever the percentage', async () => {
+    expect(await reconcile(active, [], 'empty', 100)).toMatchObject({
+      deactivated: [],
+      notes: ['locations: no record came, and an empty list deactivates nothing.'],
     })
   })
 
   it('deactivates no location whose record is wrong or refused by the service', async () => {
     const wrong = { code: 'C', codeType: 'x', active: 'perhaps' }
-    expect((await reconcile(active, [...list, wrong], true)).deactivated).toEqual([])
+    expect((await reconcile(active, [...list, wrong], 'whole')).deactivated).toEqual([])
     const refused = await reconcile(
       [...active, keyOf('NO')],
       [...list, { code: 'C', codeType: 'x' }, { code: 'NO' }],
-      true,
+      'whole',
     )
     expect(refused.deactivated).toEqual([])
     expect(refused.appended).not.toContain('NO true')
   })
 
   it('deactivates nothing if a record may be of any location', async () => {
-    expect(await reconcile(active, [...list, { name: 'C' }], true)).toMatchObject({
+    expect(await reconcile(active, [...list, { name: 'C' }], 'whole')).toMatchObject({
       deactivated: [],
       notes: [expect.stringContaining('1 records')],
     })
   })
 
   it('fails rather than deactivate more than the maximal percentage', async () => {
-    expect((await reconcile(active, [], true, 50)).deactivated).toContain('max_deactivations_percent (50)')
+    expect((await reconcile(active, [], 'whole', 50)).deactivated).toContain('max_deactivations_percent (50)')
   })
 })

@@ -186,7 +186,7 @@ export const destinationCatalogLine = <Env>(sinks: ReadonlyArray<Sink<Env>>): st
           object_name: name,
           sync_mode,
           json_schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema },
-          matching_keys: matchingKeys.map((key) => [key]),
+          matching_keys: matchingKeys,
         })),
       ),
     },

@@ -26,7 +26,12 @@ const Descriptor = t.intersection([
 const StatusTrace = t.type({ stream_status: t.type({ stream_descriptor: Descriptor, status: t.string }) })
 const ErrorTrace = t.type({ error: t.type({ message: t.string }) })
 const GlobalState = t.type({
-  stream_states: t.readonlyArray(t.type({ stream_descriptor: Descriptor, stream_state: t.UnknownRecord })),
+  stream_states: t.readonlyArray(
+    t.intersection([
+      t.type({ stream_descriptor: Descriptor }),
+      t.partial({ stream_state: t.union([t.UnknownRecord, t.null]) }),
+    ]),
+  ),
 })
 const RecordMeta = t.type({ changes: t.readonlyArray(t.type({ field: t.string, change: t.string, reason: t.string })) })
 const RecordBody = t.intersection([
@@ -41,6 +46,13 @@ const failedStream = (stream: string, problem: string): Message => ({
   _tag: 'Failed',
   stream,
   failure: transientFailure(problem),
+})
+
+/** A platform asks for a stream to be cleared by a state without a value. */
+const clearedNote = (stream: string): Message => ({
+  _tag: 'Log',
+  level: 'info',
+  message: `${stream}: cleared at the platform; nothing is changed at the service.`,
 })
 
 /** Counts records as they come, to hold the counts of the source (`sourceStats.recordCount`) against them. */
@@ -82,6 +94,8 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
   const started = new Set<string>()
   const { rejectLine, passLine, reportLoss, hasLoss, omitState } = createLossGuard(options)
   const counter = createRecordCounter()
+  /** The streams that brought more or fewer records than their source counted. */
+  const miscounted = new Set<string>()
 
   const start = (info: StreamInfo): ReadonlyArray<Message> => {
     if (started.has(info.name)) return []
@@ -140,16 +154,35 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
     const state = new JsonText(value === undefined ? 'null' : bytes.toString('utf8', value.from, value.to))
     const count = numberAt(bytes, readMembersAt(bytes, body.get('sourceStats'))?.get('recordCount'))
     const problem = single === undefined ? counter.checkAll(count) : info && counter.check(info.name, count)
-    if (problem !== undefined) return reportLoss(line, problem)
+    const isCountedByPlatform = purpose === 'deliver' && Number.isInteger(numberAt(bytes, body.get('id')))
+    if (problem !== undefined && !isCountedByPlatform) return reportLoss(line, problem)
     if (hasLoss()) return omitState()
+    const notes = problem === undefined ? [] : [miscount(line, problem, info)]
     if (info !== undefined && (value !== undefined || purpose === 'deliver'))
-      return E.right([...start(info), { _tag: 'Checkpoint', stream: info.name, state, count, ...received }])
+      return E.right([
+        ...notes,
+        ...start(info),
+        ...(state.text === 'null' ? [clearedNote(info.name)] : []),
+        { _tag: 'Checkpoint', stream: info.name, state, count, ...received },
+      ])
     if (single !== undefined && purpose === 'store')
       return Descriptor.is(descriptor) && value !== undefined
         ? missing(descriptor)
         : skipLine(line, 'is a STATE without stream or state')
     const global = valueAt(bytes, body.get('global') ?? body.get('global_'))
-    return decodeGlobalState(line, GlobalState.is(global) ? global : undefined, received)
+    return E.map((messages: ReadonlyArray<Message>) => [...notes, ...messages])(
+      decodeGlobalState(line, GlobalState.is(global) ? global : undefined, received),
+    )
+  }
+
+  /** A platform drops records, such as empty ones, and passes on the source's count. It compares what was delivered with its own. */
+  const miscount = ({ number }: InputLine, problem: string, info: StreamInfo | undefined): Message => {
+    for (const name of info === undefined ? started : [info.name]) miscounted.add(name)
+    return {
+      _tag: 'Log',
+      level: 'warn',
+      message: `Line ${number} of the input ${problem}. No list is taken as complete because of it.`,
+    }
   }
 
   /** A destination prints back a state of any form; a snapshot needs to know whose it is. */
@@ -159,16 +192,18 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
     received: Pick<CheckpointMessage, 'received'>,
   ): DecodedLine => {
     if (global === undefined && purpose === 'store') return skipLine(line, 'is a STATE that names no stream')
-    const found = (global?.stream_states ?? []).map(({ stream_descriptor, stream_state }) => ({
-      descriptor: stream_descriptor,
-      info: findStream(stream_descriptor),
-      state: stream_state,
-    }))
+    const found = (global?.stream_states ?? [])
+      .filter(({ stream_state }) => purpose === 'deliver' || stream_state != null)
+      .map(({ stream_descriptor, stream_state }) => ({
+        descriptor: stream_descriptor,
+        info: findStream(stream_descriptor),
+        state: stream_state,
+      }))
     const unknown = found.find(({ info }) => info === undefined)
     if (unknown !== undefined && purpose === 'store') return missing(unknown.descriptor)
     const known = found.flatMap(({ info, state }) => (info === undefined ? [] : [{ info, state }]))
     return E.right([
-      ...known.flatMap(({ info }) => start(info)),
+      ...known.flatMap(({ info, state }) => [...start(info), ...(state == null ? [clearedNote(info.name)] : [])]),
       {
         _tag: 'SharedCheckpoint',
         states: known.map(({ info, state }) => ({ stream: info.name, state })),
@@ -190,7 +225,7 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
         if (info === undefined) return purpose === 'store' ? missing(stream_descriptor) : noMessages
         if (hasLoss())
           return E.right([...start(info), failedStream(info.name, `The input lacks records of ${info.name}.`)])
-        const extent = info.syncMode === 'full_refresh' ? 'everything' : 'changes'
+        const extent = info.syncMode === 'full_refresh' && !miscounted.has(info.name) ? 'everything' : 'changes'
         return E.right([...start(info), { _tag: 'Finished', stream: info.name, extent }])
       }
       case 'INCOMPLETE': {

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { chmod, type FileHandle, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import * as O from 'fp-ts/Option'
-import { configFailure, type Failure, transientFailure } from '../failure'
+import { configFailure, type Failure } from '../failure'
 
 /** A record that is not written, and why. */
 export type DeadLetter = {
@@ -199,9 +199,3 @@ const tooManyRejections = (
         ),
       )
     : O.none
-
-/** The failure of a stream without an end. */
-export const incompleteStreamFailure = (stream: string): Failure =>
-  transientFailure(
-    `${stream}: the input ended before the stream was complete. What its states cover is written; run again to go on from there.`,
-  )

@@ -1,10 +1,11 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { configFailure, type Failure, systemFailure, unexpectedFailure } from '../failure'
+import { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from '../failure'
 import { createConditionVariable } from '../feed'
 import type { MessageFeed } from '../protocol'
 import {
   type CheckpointMessage,
+  type InputExtent,
   type InputRecord,
   type InputStream,
   type Message,
@@ -16,13 +17,7 @@ import {
 } from '../stream'
 import { createAckQueue, type PendingRecord, type Rejection } from './acknowledge'
 import { type BatchersOptions, createBatchers } from './batch'
-import {
-  type DeadLetters,
-  incompleteStreamFailure,
-  type RecordCounts,
-  type RejectPolicy,
-  streamRejectionFailure,
-} from './dead-letters'
+import { type DeadLetters, type RecordCounts, type RejectPolicy, streamRejectionFailure } from './dead-letters'
 
 export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'now' | 'setTimer'> & {
   /** The messages to write; ends once `halt` is aborted. */
@@ -31,6 +26,8 @@ export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'n
   readonly streams: ReadonlyArray<InputStream>
   /** The objects of streams that the input declares; by default a stream goes to the object of its own name. */
   readonly objectNames?: Readonly<Record<string, string>>
+  /** Whether the caller says how each stream ended. A stream without an ending is then not complete; else the end of the input ends it well. */
+  readonly saysEndings: boolean
   readonly policy: RejectPolicy
   readonly deadLetters: DeadLetters
   /** Prints a state whose records are all acknowledged, with their counts. */
@@ -40,9 +37,11 @@ export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'n
   readonly stop: AbortSignal
 }
 
-/** How a run ended; without failures and not stopped, every record was written or is a dead letter. */
+/** How a run ended; without failures of either kind and not stopped, every record was written or is a dead letter. */
 export type WriteResult = {
   readonly failures: ReadonlyArray<Failure>
+  /** Why the input was not complete. The caller knows of the source's own error already, which these must not hide. */
+  readonly inputFailures: ReadonlyArray<Failure>
   readonly countsByStream: ReadonlyMap<string, RecordCounts>
 }
 
@@ -56,6 +55,7 @@ const readAheadLimit = { batches: 2, bytes: 64_000_000 }
 export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const halt = new AbortController()
   const failures: Array<Failure> = []
+  const inputFailures: Array<Failure> = []
   const routes = createSinkRoutes(run.sinks)
   const progress = createConditionVariable()
   let outputError: O.Option<unknown> = O.none
@@ -142,12 +142,12 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
         routes.recordEnding(message.stream, message.extent === 'everything' ? 'whole' : 'complete')
         break
       case 'Failed':
-        if (message.stream === undefined) fail(message.failure)
+        if (message.stream === undefined) inputFailures.push(message.failure)
         else routes.recordEnding(message.stream, 'broken')
         break
       case 'Log':
         // The source has logged its own errors.
-        if (message.level === 'warn') run.log('warn', message.message)
+        if (message.level === 'warn' || message.level === 'info') run.log(message.level, message.message)
     }
   }
 
@@ -189,7 +189,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const sendFinalItems = async (): Promise<void> => {
     for (const [objectName, sink] of run.sinks) {
       await sink.beforeFinish?.()
-      const final = sink.finish(routes.isWhole(objectName))
+      const final = sink.finish(routes.extentOf(objectName, queue.countsOf))
       if (E.isLeft(final)) failures.push(final.left)
       const { notes, items } = E.isLeft(final) ? { notes: [], items: [] } : final.right
       logNotes(notes)
@@ -201,6 +201,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
     await sendAll()
   }
 
+  let isEmpty = true
   if (run.stop.aborted) halt.abort()
   run.stop.addEventListener('abort', end, { once: true })
   run.streams.forEach(openStream)
@@ -209,6 +210,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
       if (E.isLeft(messages)) fail(messages.left)
       for (const message of E.isLeft(messages) ? [] : messages.right) {
         if (halt.signal.aborted) break
+        isEmpty = false
         if (message._tag === 'Records') await addRows(message)
         else {
           processMessage(message)
@@ -222,8 +224,9 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   }
   if (!halt.signal.aborted) await sendAll()
   if (!halt.signal.aborted) {
-    failures.push(...routes.failures(run.policy, queue.countsOf))
-    if (failures.length === 0) await sendFinalItems()
+    failures.push(...routes.rejections(run.policy, queue.countsOf))
+    inputFailures.push(...routes.brokenEndings(run.saysEndings && !isEmpty))
+    if (failures.length === 0 && inputFailures.length === 0) await sendFinalItems()
   }
   await waitForDelivery()
   queue.acknowledge()
@@ -231,7 +234,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   if (!run.stop.aborted) for (const sink of run.sinks.values()) logNotes((await sink.verify?.()) ?? [])
   run.stop.removeEventListener('abort', end)
   if (O.isSome(outputError)) throw outputError.value
-  return { failures, countsByStream: new Map(routes.streamIds().map((id) => [id, queue.countsOf(id)])) }
+  return { failures, inputFailures, countsByStream: new Map(routes.streamIds().map((id) => [id, queue.countsOf(id)])) }
 }
 
 /** A stream of the input and how its records are prepared for its sink. */
@@ -249,10 +252,12 @@ type SinkRoutes = {
   readonly recordEnding: (stream: string, ending: StreamEnding) => void
   /** Whether records of a stream may refer to those of one of these: its object comes after theirs. */
   readonly mayReferTo: (id: string, others: ReadonlyArray<string>) => boolean
-  /** Whether all streams of an object brought everything there is. */
-  readonly isWhole: (object: string) => boolean
-  /** Why streams did not end well; none if all did. A stream without an ending is incomplete. */
-  readonly failures: (policy: RejectPolicy, countsOf: (id: string) => RecordCounts) => ReadonlyArray<Failure>
+  /** How much of an object its streams brought. */
+  readonly extentOf: (object: string, countsOf: (id: string) => RecordCounts) => InputExtent
+  /** Why streams fail because of their rejections. */
+  readonly rejections: (policy: RejectPolicy, countsOf: (id: string) => RecordCounts) => ReadonlyArray<Failure>
+  /** The streams that did not end well. `needsEnding`: a stream without an ending did not. */
+  readonly brokenEndings: (needsEnding: boolean) => ReadonlyArray<Failure>
   readonly streamIds: () => ReadonlyArray<string>
 }
 
@@ -268,22 +273,36 @@ const createSinkRoutes = (sinks: ReadonlyMap<string, OpenSink<unknown>>): SinkRo
     },
     find: (id) => routes.get(id),
     recordEnding: (stream, ending) => {
-      endings.set(stream, ending)
+      if (endings.get(stream) !== 'broken') endings.set(stream, ending)
     },
     mayReferTo: (id, others) => others.some((other) => rank(other) < rank(id)),
-    isWhole: (object) => {
-      const feeding = [...routes.values()].filter(({ stream }) => stream.objectName === object)
-      return feeding.length > 0 && feeding.every(({ stream }) => endings.get(stream.id) === 'whole')
+    extentOf: (object, countsOf) => {
+      const feeding = [...routes.values()].flatMap(({ stream }) => (stream.objectName === object ? [stream.id] : []))
+      if (feeding.some((id) => countsOf(id).received === 0)) return 'empty'
+      if (feeding.some((id) => !endings.has(id))) return 'unsaid'
+      return feeding.length > 0 && feeding.every((id) => endings.get(id) === 'whole') ? 'whole' : 'changes'
     },
-    failures: (policy, countsOf) =>
+    rejections: (policy, countsOf) =>
       [...routes.values()].flatMap(({ stream: { id, name } }) => {
         const rejection = streamRejectionFailure(policy, name, countsOf(id))
-        const rejections = O.isSome(rejection) ? [rejection.value] : []
-        return (endings.get(id) ?? 'broken') === 'broken' ? [...rejections, incompleteStreamFailure(name)] : rejections
+        return O.isSome(rejection) ? [rejection.value] : []
+      }),
+    brokenEndings: (needsEnding) =>
+      [...new Set([...routes.keys(), ...endings.keys()])].flatMap((id) => {
+        const ending = endings.get(id)
+        const name = routes.get(id)?.stream.name ?? id
+        if (ending === 'broken')
+          return [brokenStreamFailure(name, 'the source says that it did not complete the stream')]
+        return ending === undefined && needsEnding
+          ? [brokenStreamFailure(name, 'the input ended before the stream was complete')]
+          : []
       }),
     streamIds: () => [...routes.keys()],
   }
 }
+
+const brokenStreamFailure = (stream: string, problem: string): Failure =>
+  transientFailure(`${stream}: ${problem}. What its states cover is written; run again to go on from there.`)
 
 const openRoute = (
   sinks: ReadonlyMap<string, OpenSink<unknown>>,

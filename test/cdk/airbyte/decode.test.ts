@@ -1,4 +1,7 @@
+import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
+import { findStreamById } from '../../../connector/cdk/catalog'
+import { decodeInput } from '../../../connector/cdk/protocol'
 import { protocols } from '../../../connector/cdk/run-source'
 import { configuredStream, destinationCatalog } from '../../support/catalogs'
 import { decodeForSnapshot, inChunks, summarizeInput } from '../../support/decoded-input'
@@ -21,7 +24,10 @@ describe('Airbyte lines for a destination', () => {
   it('are records as they came, states and statuses', async () => {
     const lines = [
       '{"type":"RECORD","record":{"stream":"visit_records","data":{"id":9007199254740993, "x":"\\u00e9"},"emitted_at":1}}',
-      { type: 'STATE', state: { type: 'STREAM', stream: { stream_descriptor: { name: 'visit_records' } } } },
+      {
+        type: 'STATE',
+        state: { type: 'STREAM', stream: { stream_descriptor: { name: 'visit_records' }, stream_state: {} } },
+      },
       status('visit_records', 'COMPLETE'),
     ]
     expect(await summarizeInput(protocols.airbyte, visits, lines)).toEqual([
@@ -165,6 +171,56 @@ describe('Airbyte lines for a destination', () => {
     const states = items.filter((item) => Array.isArray(item) && item[0] === 'state')
     if (typeof expected === 'number') expect(states).toHaveLength(expected)
     else expect(items.at(-1)).toContain(expected)
+  })
+
+  it('are taken though the counts of the source differ where a platform counts them itself, and complete no list', async () => {
+    const ofPlatform = (name: string, count: number) =>
+      stateOf({ type: 'STREAM', id: 7, stream: { stream_descriptor: { name }, stream_state: {} } }, count)
+    const lines = [a, b, ofPlatform('a', 2), ofPlatform('b', 1), status('a', 'COMPLETE'), status('b', 'COMPLETE')]
+    const items = await summarizeInput(protocols.airbyte, two, lines)
+    expect(items.filter((item) => Array.isArray(item) && ['log', 'finished'].includes(String(item[0])))).toEqual([
+      [
+        'log',
+        'warn',
+        'Line 3 of the input is a state whose source counted 2 records of a since the state before; 1 came. No list is taken as complete because of it.',
+      ],
+      ['finished', 'a', 'changes'],
+      ['finished', 'b', 'everything'],
+    ])
+    const shared = stateOf({ type: 'GLOBAL', id: 8, global: { stream_states: [] } }, 3)
+    const ended = await summarizeInput(protocols.airbyte, two, [a, shared, status('a', 'COMPLETE')])
+    expect(ended.at(-1)).toEqual(['finished', 'a', 'changes'])
+  })
+
+  it.each([
+    ['one', { type: 'STREAM', stream: { stream_descriptor: { name: 'a' } } }],
+    ['null', { type: 'STREAM', stream: { stream_descriptor: { name: 'a' }, stream_state: null } }],
+    ['all', { type: 'GLOBAL', global: { stream_states: [{ stream_descriptor: { name: 'a' }, stream_state: null }] } }],
+  ])('say that a stream is cleared by a state without a value: %s', async (_, state) => {
+    const items = await summarizeInput(protocols.airbyte, two, [{ type: 'STATE', state }])
+    expect(items).toContainEqual(['log', 'info', 'a: cleared at the platform; nothing is changed at the service.'])
+  })
+
+  it('end within a line where the source was stopped', async () => {
+    const cut = (text: string) =>
+      decodeInput(protocols.airbyte, { purpose: 'deliver', now: () => 0, findStream: findStreamById(visits) })(
+        inChunks(Buffer.from(text), 100),
+      )
+    const read = async (text: string) => {
+      const found: Array<unknown> = []
+      for await (const messages of cut(text)) found.push(...(E.isLeft(messages) ? [messages.left] : messages.right))
+      return found
+    }
+    expect(await read(`${whole}\n${whole.slice(0, -3)}`)).toEqual([
+      expect.objectContaining({ _tag: 'Started' }),
+      expect.objectContaining({ _tag: 'Records' }),
+      {
+        _tag: 'Failed',
+        failure: expect.objectContaining({ _tag: 'Transient', message: expect.stringContaining('within line 2') }),
+      },
+    ])
+    expect(await read(`${whole.slice(0, -3)}\n`)).toEqual([expect.objectContaining({ _tag: 'Config' })])
+    expect(await read('bye')).toEqual([expect.objectContaining({ _tag: 'Log' })])
   })
 
   it.each([

@@ -1,12 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { configFailure, transientFailure } from '../../../connector/cdk/failure'
-import {
-  incompleteStreamFailure,
-  type RejectPolicy,
-  rejectionFailure,
-  streamRejectionFailure,
-} from '../../../connector/cdk/write/dead-letters'
+import { configFailure } from '../../../connector/cdk/failure'
+import { type RejectPolicy, rejectionFailure, streamRejectionFailure } from '../../../connector/cdk/write/dead-letters'
 
 const tenPercent: RejectPolicy = { onReject: 'continue', maxPercent: 10 }
 const countsOf = (received: number, rejected: number) => ({ received, accepted: received - rejected, rejected })
@@ -61,13 +56,5 @@ describe('a failure says what is wrong and what to do', () => {
     [streamRejectionFailure(tenPercent, 's', countsOf(3, 3)), `s: all 3 records were rejected. ${remedy}`],
   ])('%j', (failure, message) => {
     expect(failure).toEqual(O.some(configFailure(message)))
-  })
-
-  it('and that the next run goes on', () => {
-    expect(incompleteStreamFailure('s')).toEqual(
-      transientFailure(
-        's: the input ended before the stream was complete. What its states cover is written; run again to go on from there.',
-      ),
-    )
   })
 })

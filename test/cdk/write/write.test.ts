@@ -93,6 +93,7 @@ const startRun = (messages: Iterable<Message> | AsyncIterable<Message>, more: Pa
       for await (const message of messages) yield E.right([message])
     },
     streams: [streamOf('visits')],
+    saysEndings: true,
     sinks: new Map([['things', createAcceptingSink().sink]]),
     policy: { onReject: 'continue', maxPercent: 10 },
     batch: { count: 10, bytes: 1000, millis: 60_000 },
@@ -439,14 +440,24 @@ describe('writeToSinks', () => {
 
   it('names the stream that was not complete, and emits the states whose records are written', async () => {
     const { done, emitted } = startRun([...things(3), state('s'), incomplete])
-    expect((await done).failures).toMatchObject([{ _tag: 'Transient', message: expect.stringContaining('visits') }])
+    expect(await done).toMatchObject({ failures: [], inputFailures: [{ message: expect.stringContaining('visits') }] })
     expect(emitted).toEqual(['s 3+0'])
   })
 
-  it('takes a stream that the input does not end for incomplete', async () => {
-    const { done, emitted } = startRun([...things(3), state('s')])
-    expect((await done).failures).toMatchObject([{ _tag: 'Transient', message: expect.stringContaining('visits') }])
-    expect(emitted).toEqual(['s 3+0'])
+  it.each<[string, boolean, ReadonlyArray<Message>, ReadonlyArray<string>]>([
+    ['is incomplete where the caller says endings', true, [...things(3), state('s')], ['visits']],
+    ['ends with the input where it does not', false, [...things(3), state('s')], []],
+    ['that failed is incomplete all the same', false, [...things(3), state('s'), incomplete], ['visits']],
+    ['that failed and ended is incomplete', false, [...things(3), state('s'), incomplete, streamEnd()], ['visits']],
+    ['of another name that failed is incomplete', true, [{ ...incomplete, stream: 'x' }, streamEnd()], ['x']],
+    ['of an empty input is no failure', true, [], []],
+    ['of an input that was cut is no matter', false, [{ _tag: 'Failed', failure: transientFailure('cut') }], ['cut']],
+  ])('a stream without an ending %s', async (_, saysEndings, messages, problems) => {
+    const { done, emitted } = startRun(messages, { saysEndings })
+    const { failures, inputFailures } = await done
+    expect(failures).toEqual([])
+    expect(inputFailures.map(({ message }) => message.split(':')[0])).toEqual(problems)
+    expect(emitted).toEqual(messages.some(({ _tag }) => _tag === 'Checkpoint') ? ['s 3+0'] : [])
   })
 
   it('opens the streams that the input declares, and gives a shared state the counts of all', async () => {
@@ -582,7 +593,7 @@ describe('writeToSinks', () => {
   })
 
   it('sends the final items of a sink only after a complete input', async () => {
-    const finishCalls: Array<boolean> = []
+    const finishCalls: Array<string> = []
     const sent: Array<string> = []
     const createFinalSink = () =>
       sink(
@@ -590,16 +601,16 @@ describe('writeToSinks', () => {
           sent.push(...items.map(({ id }) => id))
           return E.right(acceptAll(items))
         },
-        (whole) => {
-          finishCalls.push(whole)
-          return E.right({ items: whole ? [{ item: { id: 'gone' }, key: 'gone' }] : [], notes: [] })
+        (extent) => {
+          finishCalls.push(extent)
+          return E.right({ items: extent === 'whole' ? [{ item: { id: 'gone' }, key: 'gone' }] : [], notes: [] })
         },
       )
     const { countsByStream } = await startRun([...things(1), streamEnd('visits', true)], sinksOf(createFinalSink()))
       .done
     await startRun([...things(1), streamEnd('visits', false)], sinksOf(createFinalSink())).done
     await startRun([...things(1), incomplete], sinksOf(createFinalSink())).done
-    expect(finishCalls).toEqual([true, false])
+    expect(finishCalls).toEqual(['whole', 'changes'])
     expect(sent).toEqual(['0', 'gone', '0', '0'])
     expect(countsByStream.get('visits')).toEqual({ received: 1, accepted: 1, rejected: 0 })
   })
@@ -623,7 +634,10 @@ describe('a run says why it ends:', () => {
     _tag: 'Started',
     stream: { name, schema: {}, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' },
   })
-  const failuresOf = async (...given: Parameters<typeof startRun>) => (await startRun(...given).done).failures
+  const failuresOf = async (...given: Parameters<typeof startRun>) => {
+    const { failures, inputFailures } = await startRun(...given).done
+    return [...failures, ...inputFailures]
+  }
   const visitsEnd =
     'visits: the input ended before the stream was complete. What its states cover is written; run again to go on from there.'
 
@@ -659,8 +673,18 @@ describe('a run says why it ends:', () => {
       {},
       transientFailure('cut short'),
     ],
-    ['a stream did not end', [], {}, transientFailure(visitsEnd)],
-    ['a stream failed after its end', [streamEnd(), incomplete], {}, transientFailure(visitsEnd)],
+    ['a stream did not end', things(1), {}, transientFailure(visitsEnd)],
+    [
+      'a stream failed after its end',
+      [streamEnd(), incomplete],
+      {},
+      transientFailure(
+        visitsEnd.replace(
+          'the input ended before the stream was complete',
+          'the source says that it did not complete the stream',
+        ),
+      ),
+    ],
   ])('%s', async (_, messages, run, failure) => {
     expect(await failuresOf(messages, run)).toEqual([failure])
   })
@@ -695,8 +719,8 @@ describe('a run says why it ends:', () => {
       streams: [streamOf('visits'), streamOf('others')],
     })
     expect(failures.map(({ message }) => message.slice(0, 40))).toEqual([
-      visitsEnd.slice(0, 40),
       'others: all 100 records were rejected. S',
+      visitsEnd.slice(0, 40),
       'others: the input ended before the strea',
     ])
   })
@@ -766,13 +790,18 @@ describe('the streams of a run', () => {
     expect(prepared).toEqual([{}])
   })
 
-  it.each<[string, ReadonlyArray<Message>, boolean]>([
-    ['every stream of it', [streamEnd('visits', true), streamEnd('others', true)], true],
-    ['not one of them', [streamEnd('visits', true), streamEnd('others', false)], false],
-  ])('bring a whole object with %s', async (_, ends, isWhole) => {
-    const calls: Array<boolean> = []
-    const finish: OpenSink<unknown>['finish'] = (whole) => {
-      calls.push(whole)
+  const [one, other] = [record({ id: '1' }), record({ id: '2' }, 'others')]
+  const [allOfOne, allOfOther] = [streamEnd('visits', true), streamEnd('others', true)]
+  it.each<[string, ReadonlyArray<Message>]>([
+    ['whole', [one, other, allOfOne, allOfOther]],
+    ['changes', [one, other, allOfOne, streamEnd('others', false)]],
+    ['empty', [one, allOfOne, allOfOther]],
+    ['empty', [allOfOne, allOfOther]],
+    ['unsaid', [one, other, allOfOne]],
+  ])('bring an object: %s, %j', async (extent, messages) => {
+    const calls: Array<string> = []
+    const finish: OpenSink<unknown>['finish'] = (given) => {
+      calls.push(given)
       return E.right({ items: [], notes: [] })
     }
     const { sink: accepting } = createAcceptingSink()
@@ -780,8 +809,8 @@ describe('the streams of a run', () => {
       ['things', { ...accepting, finish }],
       ['unused', { ...accepting, finish }],
     ])
-    await startRun(ends, { sinks, streams: [streamOf('visits'), streamOf('others')] }).done
-    expect(calls).toEqual([isWhole, false])
+    await startRun(messages, { sinks, saysEndings: false, streams: [streamOf('visits'), streamOf('others')] }).done
+    expect(calls).toEqual([extent, 'changes'])
   })
 })
 

@@ -87,10 +87,11 @@ describe('spec and discover', () => {
           `${object_name} ${sync_mode} ${JSON.stringify(matching_keys)}`,
       ),
     ).toEqual([
-      'locations update [["code"],["codeType"]]',
-      'locations soft_delete [["code"],["codeType"]]',
-      'visit_records append [["visitRecordId"]]',
+      'locations update [["code"],["code","codeType"]]',
+      'locations soft_delete [["code"],["code","codeType"]]',
+      'visit_records append []',
     ])
+    expect(destination_catalog.operations[0].json_schema.required).toEqual(['code'])
     if (hasProtocol) expect(protocolErrors(specified.stdout + discovered.stdout)).toEqual([])
   })
 })
@@ -236,14 +237,49 @@ describe('write', () => {
     expect(JSON.stringify(request)).not.toMatch(/phone|address/)
   })
 
-  it('fails for a stream without COMPLETE, and keeps the states whose records are written', async () => {
+  it('fails for a stream without COMPLETE where the catalog has ids, keeps the states, and hides no error of the source', async () => {
     const sandbox = await startSandbox()
     const input = formatStream(airbyteFormat, 'locations', 'code', locationRows(1, 4)).slice(0, -1)
-    const outcome = await write(config(sandbox), configuredCatalogOf({ locations: 'code' }), formatLines(input))
-    expect([outcome.status, states(outcome).length]).toEqual([1, 1])
-    expect(errors(outcome)).toMatchObject([
-      { failure_type: 'transient_error', message: expect.stringContaining('locations') },
-    ])
+    const withIds = configuredCatalogOf({ locations: 'code' }, { generation_id: 1, minimum_generation_id: 0 })
+    const outcome = await write(config(sandbox), withIds, formatLines(input))
+    expect([outcome.status, states(outcome).length, errors(outcome)]).toEqual([1, 1, []])
+    expect(outcome.stdout).toContain(
+      '{"type":"LOG","log":{"level":"ERROR","message":"locations: the input ended before the stream was complete.',
+    )
+    const without = await write(config(sandbox), configuredCatalogOf({ locations: 'code' }), formatLines(input))
+    expect([without.status, states(without).length, errors(without)]).toEqual([0, 1, []])
+  })
+
+  it('changes nothing for a cleared, a skipped or an empty stream, and says so', async () => {
+    const sandbox = await startSandbox({ locations: 1 })
+    const settings = config(sandbox, {
+      reconcile: { ledger_path: newTempPath('ledger') },
+      max_deactivations_percent: 100,
+    })
+    const catalog = (more: object) => configuredCatalogOf({ locations: 'code' }, { ...more })
+    const ids = { generation_id: 2, minimum_generation_id: 2, sync_id: 3 }
+    const list = formatLines(formatStream(airbyteFormat, 'locations', 'code', locationRows(1, 4)))
+    expect((await write(settings, catalog(ids), list)).status).toBe(0)
+    const cleared =
+      '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"locations"}},"id":1}}'
+    const injected = cleared.replace('}}', '},"stream_state":{}}')
+    const end = formatLines(airbyteFormat.close('locations'))
+    for (const [input, given, said] of [
+      [`${cleared}\n${end}`, ids, 'locations: cleared at the platform; nothing is changed at the service.'],
+      [`${injected}\n${end}`, ids, 'locations: no record came, and an empty list deactivates nothing.'],
+      [end, ids, 'locations: no record came, so nothing is changed at the service.'],
+      [`${cleared}\n`, {}, 'locations: cleared at the platform; nothing is changed at the service.'],
+      ['', {}, 'locations: no record came, so nothing is changed at the service.'],
+    ] as const) {
+      const outcome = await write(settings, catalog(given), input)
+      expect([outcome.status, errors(outcome), states(outcome).length]).toEqual([
+        0,
+        [],
+        input.includes('STATE') ? 1 : 0,
+      ])
+      expect(outcome.stdout).toContain(said)
+    }
+    expect((await sandbox.truth()).locations.every(({ active }) => active)).toBe(true)
   })
 
   it('fails if a mapping makes every record wrong', async () => {
