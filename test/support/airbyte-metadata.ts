@@ -140,6 +140,7 @@ const metadataSchema = {
           },
         },
         supportsDataActivation: { type: 'boolean' },
+        supportsRefreshes: { type: 'boolean' },
         connectorBuildOptions: {
           type: 'object',
           additionalProperties: false,
