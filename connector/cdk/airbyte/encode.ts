@@ -101,19 +101,25 @@ const addDestinationStats = (received: Uint8Array, { accepted, rejected }: State
 
 const noCounts: StateCounts = { accepted: 0, rejected: 0 }
 
-/** A failure of the whole run, or of one stream, as a trace. */
-export const errorTraceLine = (now: () => number, { _tag, message, detail }: Failure, stream?: string): string =>
-  jsonLine({
+/**
+ * A failure of the whole run, or of one stream, as a trace. Platforms show `internal_message` as the reason of a job that failed for
+ * its config, so there always is one.
+ */
+export const errorTraceLine = (now: () => number, { _tag, message, detail = '' }: Failure, stream?: string): string => {
+  const [firstLine, ...stack] = detail.trim().split('\n')
+  const type = failureTypes[_tag]
+  return jsonLine({
     type: 'TRACE',
     trace: {
       type: 'ERROR',
       emitted_at: Math.trunc(now()),
       error: {
         message,
-        ...(detail === undefined ? {} : { internal_message: detail.split('\n')[0] }),
-        ...(detail?.includes('\n') === true ? { stack_trace: detail } : {}),
-        failure_type: failureTypes[_tag],
+        internal_message: firstLine || `${type} of ${stream ?? 'the run'}: see message`,
+        ...(stack.length > 0 ? { stack_trace: detail } : {}),
+        failure_type: type,
         ...(stream === undefined ? {} : { stream_descriptor: { name: stream } }),
       },
     },
   })
+}

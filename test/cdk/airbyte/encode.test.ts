@@ -88,6 +88,15 @@ describe('encodeAirbyte', () => {
     expect(error.failure_type).toBe(type)
     expect('stack_trace' in error).toBe(type === 'system_error')
   })
+
+  it.each([
+    [configFailure('Set start_date.'), undefined, 'config_error of the run: see message'],
+    [transientFailure('Run again later.', ''), 'reviews', 'transient_error of reviews: see message'],
+    [systemFailure('Please report it.', '\n'), undefined, 'system_error of the run: see message'],
+    [systemFailure('Please report it.', 'Error: m\n  at x'), 'reviews', 'Error: m'],
+  ])('has an internal_message in every error trace: %j of %s', (failure, stream, expected) => {
+    expect(JSON.parse(errorTraceLine(() => 1, failure, stream)).trace.error.internal_message).toBe(expected)
+  })
 })
 
 describe('decodeAirbyteState', () => {
