@@ -1,6 +1,14 @@
 import * as O from 'fp-ts/Option'
+import * as t from 'io-ts'
 import { declaredColumns, type JsonSchema } from './schema'
-import type { InputStream, SinkOperation, Stream, StreamInfo, SyncMode } from './stream'
+import {
+  type InputStream,
+  type SinkOperation,
+  type Stream,
+  type StreamInfo,
+  type SyncMode,
+  tombstoneColumnNames,
+} from './stream'
 
 /** One stream as the caller asks for it. */
 export type StreamSelection = {
@@ -61,9 +69,34 @@ export type StreamDescriptor = { readonly name: string; readonly namespace?: str
 /** The stream that a descriptor means, under the name that its messages are to have; undefined: the catalog does not have it. */
 export type FindStream = (descriptor: StreamDescriptor) => StreamInfo | undefined
 
-/** What a source reads for a configured catalog. */
-export const toSelections = (catalog: ConfiguredCatalog): Catalog =>
-  catalog.map(({ name, syncMode = 'full_refresh' }) => ({ name, syncMode, attributes: O.none }))
+/** The attributes that a schema declares at its top level. */
+export const schemaAttributes = ({ properties }: JsonSchema): ReadonlyArray<string> =>
+  t.UnknownRecord.is(properties) ? Object.keys(properties) : []
+
+/** The attributes of every record, selected or not: the primary key, the cursor, and the mark of a deletion. */
+export const automaticAttributes = <Env>({ primaryKey, cursor, schema }: Stream<Env>): ReadonlySet<string> =>
+  new Set([
+    ...primaryKey,
+    ...(O.isSome(cursor) ? [cursor.value] : []),
+    ...schemaAttributes(schema).filter((name) => tombstoneColumnNames.includes(name)),
+  ])
+
+/** The attributes that a stream sends where a caller wants these; none: all that it has. */
+export const chooseAttributes = <Env>(stream: Stream<Env>, wanted: Iterable<string>): StreamSelection['attributes'] => {
+  const chosen = new Set([...wanted, ...automaticAttributes(stream)])
+  return schemaAttributes(stream.schema).every((name) => chosen.has(name)) ? O.none : O.some(chosen)
+}
+
+/** What a source reads for a configured catalog: the attributes in the schema of each stream, or all where it has none. */
+export const toSelections =
+  <Env>(streams: ReadonlyArray<Stream<Env>>) =>
+  (catalog: ConfiguredCatalog): Catalog =>
+    catalog.map(({ name, syncMode = 'full_refresh', schema }) => {
+      const stream = streams.find((each) => each.name === name)
+      const wanted = schemaAttributes(schema)
+      const attributes = stream === undefined || wanted.length === 0 ? O.none : chooseAttributes(stream, wanted)
+      return { name, syncMode, attributes }
+    })
 
 /** Namespace and name as one text. */
 const streamIdOf = ({ name, namespace }: StreamDescriptor): string => (namespace ? `${namespace}.${name}` : name)

@@ -37,7 +37,6 @@ export {
   type SourceState,
   toConfiguredStream,
   toInputStream,
-  toSelections,
 } from './catalog'
 export {
   type Command,
@@ -201,6 +200,7 @@ export {
   type StreamInfo,
   type StreamRequest,
   type SyncMode,
+  tombstoneColumnNames,
 } from './stream'
 export { copyDeadLetters, noDeadLetters, openDeadLetterFile, syncFolder } from './write/dead-letters'
 export { type WriteResult, type WriteRun, writeToSinks } from './write/write'

@@ -187,6 +187,9 @@ export type Message =
   /** Singer's way to replace a table: the next records have this version; once it is `active`, older rows are deleted. Only decoders send it. */
   | { readonly _tag: 'TableVersion'; readonly stream: string; readonly version: number; readonly active: boolean }
 
+/** The attributes with which Airbyte and Singer mark a record as deleted. */
+export const tombstoneColumnNames: ReadonlyArray<string> = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
+
 /** The rows that a stream sends for an item. */
 export type Projection<Item> = (item: Item) => ReadonlyArray<Row>
 

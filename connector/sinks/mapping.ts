@@ -9,15 +9,14 @@ import {
   type InputStream,
   type JsonSchema,
   toJsonSchema,
+  tombstoneColumnNames,
 } from '../cdk'
 import { convertBoolean, convertInteger, convertList, convertObject, convertText, type ValueConverter } from './convert'
 import type { ColumnMapping, SinkTarget } from './target'
 
-const tombstoneColumns = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
-
 /** Whether a record says that its row was deleted (Airbyte's change data capture or Singer's soft deletes). */
 export const isTombstoneRecord = (columns: InputRecord): boolean =>
-  tombstoneColumns.some((name) => columns[name] !== undefined && columns[name] !== null && columns[name] !== '')
+  tombstoneColumnNames.some((name) => columns[name] !== undefined && columns[name] !== null && columns[name] !== '')
 
 /** How the attributes of an object find their columns. */
 export type AttributeRules = {

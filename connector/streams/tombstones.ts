@@ -16,6 +16,7 @@ import {
   feedOf,
   flatMapFeed,
   type JsonSchema,
+  pickAttributes,
   type Reader,
   type ReaderEvent,
   type Row,
@@ -92,7 +93,7 @@ const createTombstoneReader = (
             ),
           (deletions) =>
             readReviewsAndTombstones(source, requests, reviews, previous, deletions, (id, time) =>
-              createTombstone(id, time, deletedAt, attributes),
+              encodeRow(pickAttributes(reviews.attributes)(createTombstone(id, time, deletedAt, attributes))),
             ),
         ),
         TE.fromTask,
@@ -233,9 +234,9 @@ const dropRestoredReviews =
     }
   }
 
-/** A row with the key, the time of the deletion as cursor and mark, and null in all other attributes. */
+/** A record with the key, the time of the deletion as cursor and mark, and null in all other attributes. */
 const createTombstone = (id: string, time: number, deletedAt: DeletedAtColumn, attributes: ReadonlyArray<string>) => {
   const instant = toInstant(time)
   const nulls = Object.fromEntries(attributes.map((name) => [name, null]))
-  return encodeRow({ ...nulls, id: BigInt(id), modifiedTime: instant, [deletedAt]: instant })
+  return { ...nulls, id: BigInt(id), modifiedTime: instant, [deletedAt]: instant }
 }

@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import { type Catalog, type SourceState, toSelections } from '../catalog'
+import { type ConfiguredCatalog, type SourceState, toSelections } from '../catalog'
 import { CommandError, type CommandOption, defineCommand, getOrThrow, runOrThrow } from '../command'
 import { configFailure } from '../failure'
 import { addFilePath, loadConfig, readJsonFile, readStateFile } from '../load'
@@ -28,11 +28,11 @@ export const configuredCatalogOption = {
 } as const satisfies CommandOption
 
 /** The configured catalog in a file. */
-const loadAirbyteCatalog = async (path: string): Promise<Catalog> => {
+const loadAirbyteCatalog = async (path: string): Promise<ConfiguredCatalog> => {
   const catalog = getOrThrow(
     pipe(
       decodeConfiguredCatalog('source')(await runOrThrow(readJsonFile('catalog', path))),
-      E.bimap(addFilePath(path), toSelections),
+      E.mapLeft(addFilePath(path)),
     ),
   )
   if (catalog.length === 0)
@@ -96,7 +96,7 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
       examples: [`source-${source.name} read --config config.json --catalog catalog.json --state state.json`],
       run: async (io, { options }) => {
         const config = await loadSourceConfig(io, options.config)
-        const catalog = await loadAirbyteCatalog(options.catalog)
+        const configured = await loadAirbyteCatalog(options.catalog)
         const state = await loadAirbyteState(options.state)
         const encoder = createAirbyteEncoder({ now: Date.now })
         const print: MessageConsumer = async (message) => {
@@ -107,6 +107,7 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
           // A broken output shows itself where a record is printed.
           onNotice: (message) => void print({ _tag: 'Log', level: 'warn', message }).catch(() => undefined),
         })
+        const catalog = toSelections(open.streams)(configured)
         const copy = await source.openCopy?.(config)
         const consumers = copy === undefined ? [print] : [print, copy.write]
         const outcome = await consumeMessages(io, open, { catalog, state }, consumers)

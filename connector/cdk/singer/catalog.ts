@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import type { Catalog, StreamSelection } from '../catalog'
+import { automaticAttributes, type Catalog, chooseAttributes, type StreamSelection, schemaAttributes } from '../catalog'
 import { configFailure, type Failure } from '../failure'
 import { decodeValue } from '../json/decode'
 import { annotate, type JsonSchema } from '../schema'
@@ -24,10 +24,6 @@ export const toSingerSchema = ({ airbyte_type: _, ...schema }: JsonSchema): Json
   ...(t.UnknownRecord.is(schema.items) ? { items: toSingerSchema(schema.items) } : {}),
 })
 
-/** The attributes that a schema declares at its top level. */
-export const schemaAttributes = (schema: JsonSchema): ReadonlyArray<string> =>
-  t.UnknownRecord.is(schema.properties) ? Object.keys(schema.properties) : []
-
 /** The schema with only these top-level attributes, also in `required`. */
 export const selectSchemaAttributes = (schema: JsonSchema, kept: ReadonlySet<string>): JsonSchema => {
   const { properties, required, ...rest } = schema
@@ -40,10 +36,6 @@ export const selectSchemaAttributes = (schema: JsonSchema, kept: ReadonlySet<str
     ...(remaining.length === 0 ? {} : { required: remaining }),
   }
 }
-
-/** The attributes of every record, selected or not: the primary key and the cursor. */
-export const automaticAttributes = <Env>({ primaryKey, cursor }: Stream<Env>): ReadonlySet<string> =>
-  new Set([...primaryKey, ...(O.isSome(cursor) ? [cursor.value] : [])])
 
 /** A stream as `--discover` shows it. Only top-level attributes can be selected; an object is sent whole. */
 export const describeSingerStream = <Env>(stream: Stream<Env>) => {
@@ -198,12 +190,11 @@ const selectEntry = <Env>(
   const kept = new Set(
     schemaAttributes(entry.schema).filter((attribute) => isAttributeSelected(entry, automatic, attribute)),
   )
-  const all = stream !== undefined && schemaAttributes(stream.schema).every((attribute) => kept.has(attribute))
   return {
     selection: {
       name: entry.tap_stream_id,
       syncMode: replicationModeOf(entry),
-      attributes: all ? O.none : O.some(new Set([...kept, ...automatic])),
+      attributes: stream === undefined ? O.none : chooseAttributes(stream, kept),
     },
     schema: selectSchemaAttributes(entry.schema, kept),
     nestedDeselections: (entry.metadata ?? []).flatMap(({ breadcrumb, metadata }) => {

@@ -1,14 +1,8 @@
+import { tombstoneColumnNames } from '../../cdk'
 import type { Database } from '../store/database'
 import { isOutOfMemory } from '../store/failures'
 import { updateLoadsSql, updateRowCountsSql } from '../store/metadata'
-import {
-  attributeOf,
-  type Column,
-  findReviewReference,
-  listStreamTables,
-  type Table,
-  tombstoneColumnNames,
-} from '../store/tables'
+import { attributeOf, type Column, findReviewReference, listStreamTables, type Table } from '../store/tables'
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
 import { evolveTable, findUndeclaredColumns, hasTypes, mapToColumns } from './evolve'
 import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'

@@ -1,4 +1,4 @@
-import { CommandError, configFailure, type JsonSchema, type StreamInfo } from '../../cdk'
+import { CommandError, configFailure, type JsonSchema, type StreamInfo, tombstoneColumnNames } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
 import { adviseOnPlace } from '../store/failures'
 import {
@@ -14,7 +14,6 @@ import {
   historyTableName,
   outdatedColumnName,
   type Table,
-  tombstoneColumnNames,
 } from '../store/tables'
 import type { LoadTarget } from './earlier-runs'
 import type { Spool } from './insert'

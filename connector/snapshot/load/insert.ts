@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import type { Row } from '../../cdk'
+import { tombstoneColumnNames } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { isLakePath } from '../store/lake-access'
 import {
@@ -15,7 +16,6 @@ import {
   fingerprintPartSql,
   fingerprintSql,
   type Table,
-  tombstoneColumnNames,
 } from '../store/tables'
 
 /**

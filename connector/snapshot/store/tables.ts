@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../../cdk'
+import { tombstoneColumnNames } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from './database'
 import type { RowValues } from './values'
 
@@ -262,8 +263,6 @@ const toColumnType = (type: string): ColumnType =>
 /** The stream that deletions and children refer to. */
 export const reviewsTableName = 'reviews'
 export const deletionsTableName = 'deleted_reviews'
-/** The attributes with which Airbyte and Singer mark a record as deleted. */
-export const tombstoneColumnNames: ReadonlyArray<string> = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
 
 const hasTypedColumn = ({ columns }: Table, name: string, type: string): boolean =>
   columns.some((column) => column.name === name && column.type === type)

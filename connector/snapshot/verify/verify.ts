@@ -1,7 +1,14 @@
-import { encodeAirbyte, formatStateFile, joinText, type Message, type StreamInfo } from '../../cdk'
+import {
+  encodeAirbyte,
+  formatStateFile,
+  joinText,
+  type Message,
+  type StreamInfo,
+  tombstoneColumnNames,
+} from '../../cdk'
 import type { Snapshot } from '../store/database'
 import { hasForgottenTable } from '../store/forgotten'
-import { deletionsTableName, reviewsTableName, tombstoneColumnNames } from '../store/tables'
+import { deletionsTableName, reviewsTableName } from '../store/tables'
 import { type Check, type CheckResult, readSnapshotStreams, runCheck } from './check'
 import { type FindStateProblem, listStateProblems, loadChecks, stateChecks } from './loads'
 import { forgottenCheck, relationChecks } from './relations'

@@ -1,8 +1,10 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
+import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog, selectAllStreams } from '../../../connector/cdk/airbyte/catalog'
 import { findStreamByTable, toInputStream, toSelections } from '../../../connector/cdk/catalog'
+import { defineStream } from '../../../connector/cdk/stream'
 import { toLoadOptions } from '../../../connector/snapshot/load/earlier-runs'
 import { streams } from '../../../connector/streams'
 import { configuredStream, destinationCatalog, snapshotCatalog } from '../../support/catalogs'
@@ -50,6 +52,18 @@ describe('a configured catalog of a destination', () => {
 })
 
 describe('a configured catalog of a source', () => {
+  const deletable = defineStream({
+    name: 'a',
+    codec: t.intersection([
+      t.type({ id: t.number, at: t.string }),
+      t.partial({ text: t.string, _ab_cdc_deleted_at: t.string }),
+    ]),
+    primaryKey: ['id'],
+    cursor: 'at',
+    reader: { name: 'none', read: () => async function* () {} },
+    project: () => [],
+  })
+
   it('reads names and sync modes', () => {
     const catalog = {
       streams: [
@@ -57,12 +71,29 @@ describe('a configured catalog of a source', () => {
         { stream: { name: 'b' } },
       ],
     }
-    expect(E.map(toSelections)(decodeConfiguredCatalog('source')(catalog))).toMatchObject(
+    expect(E.map(toSelections([]))(decodeConfiguredCatalog('source')(catalog))).toMatchObject(
       E.right([
         { name: 'a', syncMode: 'incremental' },
         { name: 'b', syncMode: 'full_refresh' },
       ]),
     )
+  })
+
+  it.each<[string, unknown, ReadonlyArray<string> | 'all']>([
+    ['every attribute', { id: {}, at: {}, text: {}, _ab_cdc_deleted_at: {} }, 'all'],
+    ['more than the stream has', { id: {}, at: {}, text: {}, _ab_cdc_deleted_at: {}, other: {} }, 'all'],
+    ['all but what always leaves', { text: {} }, 'all'],
+    ['no text', { id: {}, at: {} }, ['_ab_cdc_deleted_at', 'at', 'id']],
+    ['another attribute alone', { other: {} }, ['_ab_cdc_deleted_at', 'at', 'id', 'other']],
+    ['no property', {}, 'all'],
+    ['null for properties', null, 'all'],
+    ['no properties', undefined, 'all'],
+    ['an array for properties', ['id'], 'all'],
+  ])('selects the attributes of a schema with %s', (_, properties, expected) => {
+    const stream = { name: 'a', json_schema: { type: 'object', properties } }
+    const selections = E.map(toSelections([deletable]))(decodeConfiguredCatalog('source')({ streams: [{ stream }] }))
+    const attributes = E.isRight(selections) ? selections.right[0]?.attributes : undefined
+    expect(attributes?._tag === 'Some' ? [...attributes.value].sort() : 'all').toEqual(expected)
   })
 
   it.each<[string, unknown, string]>([
