@@ -2,7 +2,8 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import type { Catalog, SourceState, StreamSelection } from './catalog'
 import { configFailure, type Failure, unexpectedFailure } from './failure'
-import type { Message, Reader, ReaderEvent, Row, Stream, StreamRequest } from './stream'
+import { defined } from './schema'
+import type { Message, Reader, ReaderEvent, Stream, StreamRequest } from './stream'
 
 /** How many records of a stream, or milliseconds, may pass before the next checkpoint is sent. */
 export type CheckpointInterval = { readonly records: number; readonly millis: number }
@@ -159,7 +160,7 @@ function* toMessages<Env>(
   const progress = progressByStream.get(event.stream)
   if (progress === undefined) return
   if (event._tag === 'Rows') {
-    yield* recordMessages(progress, event.rows, run.now())
+    yield* recordMessages(progress, event, run.now())
     return
   }
   if (event._tag === 'Failed') {
@@ -184,9 +185,13 @@ const isCheckpointDue = <Env>(
   group.reduce((sum, { count }) => sum + count, 0) >= records * group.length ||
   group.some(({ pendingState, lastCheckpointAt }) => O.isSome(pendingState) && now() - lastCheckpointAt >= millis)
 
-function* recordMessages(progress: ReadProgress, rows: ReadonlyArray<Row>, at: number): Generator<Message> {
+function* recordMessages(
+  progress: ReadProgress,
+  { rows, total }: ReaderEvent & { readonly _tag: 'Rows' },
+  at: number,
+): Generator<Message> {
   if (rows.length === 0) return
-  if (!progress.running) yield { _tag: 'Running', stream: progress.name }
+  if (!progress.running) yield { _tag: 'Running', stream: progress.name, ...defined({ total }) }
   progress.running = true
   progress.count += rows.length
   yield { _tag: 'Records', stream: progress.name, rows, at }

@@ -171,8 +171,8 @@ export type CheckpointMessage =
  */
 export type Message =
   | { readonly _tag: 'Started'; readonly stream: StreamInfo }
-  /** The first record comes next. */
-  | { readonly _tag: 'Running'; readonly stream: string }
+  /** The first record comes next. `total`: how many the stream sends in this run, where that is known. */
+  | { readonly _tag: 'Running'; readonly stream: string; readonly total?: number }
   /** `at`: milliseconds since 1970. */
   | { readonly _tag: 'Records'; readonly stream: string; readonly rows: ReadonlyArray<Row>; readonly at: number }
   | CheckpointMessage
@@ -209,7 +209,8 @@ export type StreamRequest<Item> = {
  * the reader may have read on by then, so `state` must not read variables that change.
  */
 export type ReaderEvent =
-  | { readonly _tag: 'Rows'; readonly stream: string; readonly rows: ReadonlyArray<Row> }
+  /** `total`: how many rows the stream sends in this run, if its reader knows that with the first of them. */
+  | { readonly _tag: 'Rows'; readonly stream: string; readonly rows: ReadonlyArray<Row>; readonly total?: number }
   | { readonly _tag: 'Checkpoint'; readonly stream: string; readonly state: () => unknown }
   /** `skipped`: a stream that has nothing to read, for the reason in the message. */
   | { readonly _tag: 'Note'; readonly level: LogLevel; readonly message: string; readonly skipped?: string }

@@ -178,7 +178,7 @@ export const lookupEvents = (
   const readAt = new Date(now()).toISOString()
   return feedOf<Failure, ReaderEvent>(
     ...[...notes, ...(doubt === undefined ? [] : [doubt])].map((note) => E.right(warningEvent(note))),
-    E.right({ _tag: 'Rows', stream, rows: rows.map(selectAttributes(attributes)) }),
+    E.right({ _tag: 'Rows', stream, rows: rows.map(selectAttributes(attributes)), total: rows.length }),
     E.right({ _tag: 'Checkpoint', stream, state: () => ({ readAt }) }),
   )
 }

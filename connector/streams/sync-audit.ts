@@ -238,7 +238,7 @@ export const syncAuditStream = defineStream({
         const readAt = toInstant(now())
         const rows = (auditLedger?.records ?? []).map(encodeRow).map(selectAttributes(attributes))
         return feedOf<Failure, ReaderEvent>(
-          E.right({ _tag: 'Rows', stream, rows }),
+          E.right({ _tag: 'Rows', stream, rows, total: rows.length }),
           E.right({ _tag: 'Checkpoint', stream, state: () => ({ readAt }) }),
         )
       },

@@ -8,6 +8,8 @@ type Line = {
   }
   readonly log?: { readonly level: string; readonly message: string }
   readonly trace?: {
+    readonly type: string
+    readonly estimate?: { readonly name: string; readonly type: string; readonly row_estimate: number }
     readonly stream_status?: { readonly stream_descriptor: { readonly name: string }; readonly status: string }
     readonly error?: { readonly failure_type: string; readonly message: string }
   }

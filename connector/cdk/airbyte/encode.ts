@@ -27,23 +27,21 @@ export const encodeAirbyte =
   (now: () => number) =>
   (message: Message): ReadonlyArray<OutputText> => {
     const status = (name: string, value: string, reasons?: unknown) =>
-      jsonLine({
-        type: 'TRACE',
-        trace: {
-          type: 'STREAM_STATUS',
-          emitted_at: Math.trunc(now()),
-          stream_status: {
-            stream_descriptor: { name },
-            status: value,
-            ...(reasons === undefined ? {} : { reasons: [reasons] }),
-          },
+      traceLine(now, 'STREAM_STATUS', {
+        stream_status: {
+          stream_descriptor: { name },
+          status: value,
+          ...(reasons === undefined ? {} : { reasons: [reasons] }),
         },
       })
     switch (message._tag) {
       case 'Started':
         return [status(message.stream.name, 'STARTED')]
       case 'Running':
-        return [status(message.stream, 'RUNNING')]
+        return [
+          status(message.stream, 'RUNNING'),
+          ...(message.total === undefined ? [] : [estimateTraceLine(now, message.stream, message.total)]),
+        ]
       case 'Records':
         return [
           wrapRows(
@@ -101,6 +99,13 @@ const addDestinationStats = (received: Uint8Array, { accepted, rejected }: State
 
 const noCounts: StateCounts = { accepted: 0, rejected: 0 }
 
+const traceLine = (now: () => number, type: string, content: object): string =>
+  jsonLine({ type: 'TRACE', trace: { type, emitted_at: Math.trunc(now()), ...content } })
+
+/** How many records a stream sends. An estimate of the whole sync beside it would void both. */
+const estimateTraceLine = (now: () => number, name: string, row_estimate: number): string =>
+  traceLine(now, 'ESTIMATE', { estimate: { name, type: 'STREAM', row_estimate } })
+
 /**
  * A failure of the whole run, or of one stream, as a trace. Platforms show `internal_message` as the reason of a job that failed for
  * its config, so there always is one.
@@ -108,18 +113,13 @@ const noCounts: StateCounts = { accepted: 0, rejected: 0 }
 export const errorTraceLine = (now: () => number, { _tag, message, detail = '' }: Failure, stream?: string): string => {
   const [firstLine, ...stack] = detail.trim().split('\n')
   const type = failureTypes[_tag]
-  return jsonLine({
-    type: 'TRACE',
-    trace: {
-      type: 'ERROR',
-      emitted_at: Math.trunc(now()),
-      error: {
-        message,
-        internal_message: firstLine || `${type} of ${stream ?? 'the run'}: see message`,
-        ...(stack.length > 0 ? { stack_trace: detail } : {}),
-        failure_type: type,
-        ...(stream === undefined ? {} : { stream_descriptor: { name: stream } }),
-      },
+  return traceLine(now, 'ERROR', {
+    error: {
+      message,
+      internal_message: firstLine || `${type} of ${stream ?? 'the run'}: see message`,
+      ...(stack.length > 0 ? { stack_trace: detail } : {}),
+      failure_type: type,
+      ...(stream === undefined ? {} : { stream_descriptor: { name: stream } }),
     },
   })
 }

@@ -79,6 +79,13 @@ describe('encodeAirbyte', () => {
     expect(lines(message)).toBe(expected)
   })
 
+  it('prints an estimate of a stream whose count is known', () => {
+    expect(lines({ _tag: 'Running', stream: 'reviews', total: 7 })).toBe(
+      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"RUNNING"}}}\n' +
+        '{"type":"TRACE","trace":{"type":"ESTIMATE","emitted_at":1700000000000,"estimate":{"name":"reviews","type":"STREAM","row_estimate":7}}}\n',
+    )
+  })
+
   it.each([
     ['config_error', configFailure('m')],
     ['transient_error', transientFailure('m')],

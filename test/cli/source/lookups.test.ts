@@ -526,6 +526,25 @@ describe('lookups.locations', () => {
   })
 })
 
+it('a source estimates the streams whose count it knows, before their first record, and no other', async () => {
+  const sandbox = await startSmallSandbox({ like: 'published' })
+  const config = { ...settingsOf(sandbox, { sources: true, locations: true }), audit: true }
+  const counted = ['sources', 'managed_locations', 'sync_audit']
+  const args = ['--config', writeTempFile(config), '--catalog', catalog('reviews', 'review_contents', ...counted)]
+  const { status, stdout } = await runCommand(sourceReadCommand, args)
+  expect(status).toBe(0)
+  const said = messages(stdout)
+  const estimates = said.flatMap(({ trace }) => (trace?.type === 'ESTIMATE' ? [trace.estimate] : []))
+  const isOf = (name: string) => (line: (typeof said)[number]) => line.record?.stream === name
+  const countOf = (name: string) => said.filter(isOf(name)).length
+  expect(estimates).toEqual(counted.map((name) => ({ name, type: 'STREAM', row_estimate: countOf(name) })))
+  for (const name of counted) {
+    const at = said.findIndex(({ trace }) => trace?.type === 'ESTIMATE' && trace.estimate?.name === name)
+    expect(countOf(name)).toBeGreaterThan(0)
+    expect(at).toBeLessThan(said.findIndex(isOf(name)))
+  }
+})
+
 it('what was looked up passes verify', async () => {
   const sandbox = await startSmallSandbox({ like: 'published' })
   const config = writeTempFile(settingsOf(sandbox, { sources: true, locations: true }))
