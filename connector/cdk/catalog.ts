@@ -16,6 +16,8 @@ export type StreamSelection = {
   readonly syncMode: SyncMode
   /** The top-level attributes to send; none: all of them. */
   readonly attributes: O.Option<ReadonlySet<string>>
+  /** Whether a complete read removes the rows that it does not bring; if left out, a full refresh does. */
+  readonly replaces?: boolean
 }
 
 /** What a caller asks for, in the caller's order. */
@@ -87,15 +89,18 @@ export const chooseAttributes = <Env>(stream: Stream<Env>, wanted: Iterable<stri
   return schemaAttributes(stream.schema).every((name) => chosen.has(name)) ? O.none : O.some(chosen)
 }
 
-/** What a source reads for a configured catalog: the attributes in the schema of each stream, or all where it has none. */
+/**
+ * What a source reads for a configured catalog: the attributes in the schema of each stream, or all where it has none.
+ * A platform asks for the refresh of an incremental stream with a least generation.
+ */
 export const toSelections =
   <Env>(streams: ReadonlyArray<Stream<Env>>) =>
   (catalog: ConfiguredCatalog): Catalog =>
-    catalog.map(({ name, syncMode = 'full_refresh', schema }) => {
+    catalog.map(({ name, syncMode = 'full_refresh', schema, minimumGeneration = 0 }) => {
       const stream = streams.find((each) => each.name === name)
       const wanted = schemaAttributes(schema)
       const attributes = stream === undefined || wanted.length === 0 ? O.none : chooseAttributes(stream, wanted)
-      return { name, syncMode, attributes }
+      return { name, syncMode, attributes, ...(minimumGeneration > 0 ? { replaces: true } : {}) }
     })
 
 /** Namespace and name as one text. */

@@ -3,7 +3,7 @@ import * as O from 'fp-ts/Option'
 import type { Catalog, SourceState, StreamSelection } from './catalog'
 import { configFailure, type Failure, unexpectedFailure } from './failure'
 import { defined } from './schema'
-import type { Message, Reader, ReaderEvent, Stream, StreamRequest } from './stream'
+import type { HoldsRows, Message, Reader, ReaderEvent, Stream, StreamRequest } from './stream'
 
 /** How many records of a stream, or milliseconds, may pass before the next checkpoint is sent. */
 export type CheckpointInterval = { readonly records: number; readonly millis: number }
@@ -13,6 +13,9 @@ export type ReadRun<Env> = {
   readonly env: Env
   readonly catalog: Catalog
   readonly state: SourceState
+  /** The states that the caller has, those included that this run does not go on from; `state` if left out. */
+  readonly previous?: SourceState
+  readonly holdsRows?: HoldsRows
   readonly now: () => number
   readonly checkpointInterval: CheckpointInterval
   /** Once aborted, nothing more is fetched and each open stream sends its last checkpoint. */
@@ -106,7 +109,7 @@ async function* readGroup<Env>(
     yield startedMessage(stream, selection)
   }
   const feed = reader
-    .read(run.env)(group.map(streamRequestOf(run.state)))
+    .read(run.env)(group.map(streamRequestOf(run)))
     [Symbol.asyncIterator]()
   let next = pullNext(feed)
   let reportedWaitEnd: number | undefined
@@ -220,14 +223,19 @@ const syncModeOf = <Env>(stream: Stream<Env>, { syncMode }: StreamSelection) =>
   stream.syncModes.includes(syncMode) ? syncMode : 'full_refresh'
 
 const streamRequestOf =
-  (state: SourceState) =>
-  <Env>({ stream, selection }: SelectedStream<Env>): StreamRequest<unknown> => ({
-    stream: stream.name,
-    syncMode: syncModeOf(stream, selection),
-    state: O.fromNullable(state[stream.name]),
-    attributes: selection.attributes,
-    project: stream.projector(),
-  })
+  <Env>({ state, previous = state, holdsRows }: ReadRun<Env>) =>
+  ({ stream, selection }: SelectedStream<Env>): StreamRequest<unknown> => {
+    const syncMode = syncModeOf(stream, selection)
+    return {
+      stream: stream.name,
+      syncMode,
+      state: O.fromNullable(state[stream.name]),
+      attributes: selection.attributes,
+      project: stream.projector(),
+      replaces: selection.replaces ?? syncMode === 'full_refresh',
+      ...defined({ previous: previous[stream.name], holdsRows }),
+    }
+  }
 
 /** What may come between a run and its next event. */
 type Interrupts = {

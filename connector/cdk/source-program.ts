@@ -7,7 +7,8 @@ import { configFailure, type Failure, redactFailure } from './failure'
 import type { ConfigFormat } from './load'
 import { limitHeap } from './program'
 import { type ReadRun, readStreams } from './read'
-import type { Message, Stream } from './stream'
+import { defined } from './schema'
+import type { HoldsRows, Message, Stream } from './stream'
 
 /** A request that was answered, for the log: its operation, HTTP status and duration in milliseconds. */
 export type RequestReport = { readonly operation: string; readonly status: number; readonly millis: number }
@@ -123,18 +124,21 @@ export type SourceProgram<Config, Env> = {
   /** What to write into the config so that an attribute inside an object does not leave; undefined where nothing helps. */
   readonly explainWithholding?: (stream: string, path: ReadonlyArray<string>) => Promise<string | undefined>
   /** A second consumer of the messages of a read. */
-  readonly openCopy?: (
-    config: Config,
-  ) => Promise<{ readonly write: MessageConsumer; readonly finish: () => Promise<unknown> } | undefined>
+  readonly openCopy?: (config: Config) => Promise<MessageCopy | undefined>
+}
+
+/** A second consumer of the messages of a read, and whether it holds rows of a stream. */
+export type MessageCopy = {
+  readonly write: MessageConsumer
+  readonly finish: () => Promise<unknown>
+  readonly holdsRows?: HoldsRows
 }
 
 /** How a run ended: every stream finished, at least one failed, or a signal stopped the run. */
 export type ReadOutcome = 'complete' | 'failed' | 'stopped'
 
 /** What a run reads, and from where it goes on. `order`: the streams in another order than the source's. */
-export type ReadSelection<Env> = {
-  readonly catalog: Catalog
-  readonly state: SourceState
+export type ReadSelection<Env> = Pick<ReadRun<Env>, 'catalog' | 'state' | 'previous' | 'holdsRows'> & {
   readonly order?: ReadonlyArray<Stream<Env>>
 }
 
@@ -154,7 +158,7 @@ const listFullOnly = <Env>(streams: ReadonlyArray<Stream<Env>>, catalog: Catalog
 export const consumeMessages = async <Env>(
   io: Pick<CommandIo, 'stop' | 'redactText'>,
   { streams, env, service, onWait = neverWait }: OpenSource<Env>,
-  { catalog, state, order = streams }: ReadSelection<Env>,
+  { catalog, state, previous, holdsRows, order = streams }: ReadSelection<Env>,
   consumers: ReadonlyArray<MessageConsumer>,
 ): Promise<ReadOutcome> => {
   let failed = false
@@ -173,6 +177,7 @@ export const consumeMessages = async <Env>(
     env,
     catalog: catalog.filter(({ name }) => !isForeign(name)),
     state: Object.fromEntries(Object.entries(state).map(([name, value]) => [name, removeService(value)])),
+    ...defined({ previous, holdsRows }),
     now: Date.now,
     checkpointInterval,
     stop: io.stop,

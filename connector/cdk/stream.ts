@@ -202,7 +202,16 @@ export type StreamRequest<Item> = {
   /** The top-level attributes to send; none: all of them. */
   readonly attributes: Option<ReadonlySet<string>>
   readonly project: Projection<Item>
+  /** Whether a complete read removes the rows that it does not bring, unless it goes on from a state. */
+  readonly replaces?: boolean
+  /** The stream's last state as the caller has it, also where the run does not go on from it. */
+  readonly previous?: unknown
+  /** Whether the caller's own tables hold rows of these streams. */
+  readonly holdsRows?: HoldsRows
 }
+
+/** Whether tables that a run writes hold rows of any of these streams, what the run has sent included. */
+export type HoldsRows = (streams: ReadonlyArray<string>) => Promise<boolean>
 
 /**
  * What happens while a reader reads. A checkpoint covers all rows before it and none after it. Its state is built when it is sent;

@@ -6,7 +6,7 @@ import {
   defined,
   getOrThrow,
   type Message,
-  type MessageConsumer,
+  type MessageCopy,
   runOrThrow,
   type ServiceIdentity,
   type SourceProgram,
@@ -36,7 +36,7 @@ const openSnapshotCopy = async (
   path: string,
   service: ServiceIdentity,
   reportingTimeZone?: string,
-): Promise<{ readonly write: MessageConsumer; readonly finish: () => Promise<void> }> => {
+): Promise<MessageCopy> => {
   const { claimSnapshot, createSnapshotWriter, openSnapshot, setReportingTimeZone } = await loadSnapshotRoom()
   const open = async () => {
     const snapshot = await runOrThrow(openSnapshot(path))
@@ -56,6 +56,7 @@ const openSnapshotCopy = async (
       for (const each of waiting) await opened.writer.write(each)
       waiting = []
     },
+    holdsRows: async (streams) => opened !== undefined && (await opened.writer.holdsRows(streams)),
     finish: async () => {
       await opened?.writer.finish()
       opened?.snapshot.db.close()

@@ -158,6 +158,11 @@ const SourceCodec = orderFields({
     'separate reports them only in deleted_reviews; tombstones also marks deleted reviews in reviews',
     { examples: ['separate'] },
   )(fieldWithDefault(enumField('separate', 'tombstones'), 'separate')),
+  accept_empty_lists: describeField(
+    'Accept empty lists',
+    'Let a full refresh that reads nothing remove the rows read before; otherwise it fails and they stay',
+    { examples: [false] },
+  )(fieldWithDefault(t.boolean, false)),
   privacy: describeField(
     'Privacy',
     'Attributes to leave out or hash, by path such as export.contents.response or comments.comment',

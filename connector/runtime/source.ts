@@ -203,6 +203,7 @@ const toSource = (config: SourceConfig, { send, wait }: ServiceClient): SourceEn
   },
   feedback: toFeedback(config),
   entityIndex: createEntityIndex(),
+  acceptEmptyLists: config.accept_empty_lists,
   ...(config.audit ? { auditLedger: createAuditLedger() } : {}),
   ...defined({
     sourceLookup: isPublishedLookup(config)

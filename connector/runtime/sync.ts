@@ -91,7 +91,7 @@ export const syncSnapshot = async (
       Date.now,
       await readEarlierRanges(room.readReceivedRange(snapshot), state, streams),
     )
-    const outcome = await consumeMessages(io, configured, { catalog, state }, [
+    const outcome = await consumeMessages(io, configured, { catalog, state, holdsRows: writer.holdsRows }, [
       writer.write,
       async (message) => log.add(message),
       reporter.report,

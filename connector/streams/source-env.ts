@@ -78,6 +78,8 @@ export type SourceEnv = {
     readonly lookbackDays: number
   }
   readonly entityIndex: EntityIndex
+  /** A list that stays empty is taken as empty although rows of it are known. */
+  readonly acceptEmptyLists?: boolean
   /** None: the config asks for no audit. */
   readonly auditLedger?: AuditLedger
   /** Only the first page of a lookup is read, as a check needs. */

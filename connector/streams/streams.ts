@@ -4,6 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import { configFailure, type Failure, type Stream, suggestName } from '../cdk'
 import type { ScanFilters } from '../export'
+import { withSecondLook } from './empty-lists'
 import { decodeExportState } from './export-state'
 import { commentsStream, transparencyReviewsStream } from './feedback/comments-and-reviews'
 import { entityRatingsStream } from './feedback/entity-ratings'
@@ -116,8 +117,15 @@ export const applyStreamSettings = ({
         ),
       ),
     ),
+    E.map(addSecondLook),
     E.map((all) => (audit ? addSyncAudit(all) : all)),
   )
+
+/** The streams with readers that ask again for an empty list. Streams that share a reader still do. */
+const addSecondLook = (all: ReadonlyArray<Stream<SourceEnv>>): ReadonlyArray<Stream<SourceEnv>> => {
+  const readers = new Map(all.map(({ reader }) => [reader, withSecondLook(reader)]))
+  return all.map((stream) => ({ ...stream, reader: readers.get(stream.reader) ?? stream.reader }))
+}
 
 /** The streams of a comma-separated list of names; all of them without a list. A failure names those that do not exist. */
 export const selectStreams = (

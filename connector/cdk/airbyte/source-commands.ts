@@ -4,6 +4,7 @@ import { type ConfiguredCatalog, type SourceState, toSelections } from '../catal
 import { CommandError, type CommandOption, defineCommand, getOrThrow, runOrThrow } from '../command'
 import { configFailure } from '../failure'
 import { addFilePath, loadConfig, readJsonFile, readStateFile } from '../load'
+import { defined } from '../schema'
 import { consumeMessages, type MessageConsumer, type SourceProgram } from '../source-program'
 import { decodeAirbyteState } from '../state-file'
 import { decodeConfiguredCatalog, sourceCatalogLine, sourceSpecLine } from './catalog'
@@ -110,7 +111,12 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
         const catalog = toSelections(open.streams)(configured)
         const copy = await source.openCopy?.(config)
         const consumers = copy === undefined ? [print] : [print, copy.write]
-        const outcome = await consumeMessages(io, open, { catalog, state }, consumers)
+        const outcome = await consumeMessages(
+          io,
+          open,
+          { catalog, state, ...defined({ holdsRows: copy?.holdsRows }) },
+          consumers,
+        )
         await copy?.finish()
         await open.close?.()
         return outcome === 'failed' ? 1 : 0

@@ -15,9 +15,11 @@ import {
 import { configFailure } from '../failure'
 import { addFilePath, loadConfig, readJsonFile, readStateFile } from '../load'
 import type { ProtocolOutput } from '../protocol'
+import { defined } from '../schema'
 import {
   consumeMessages,
   type MessageConsumer,
+  type MessageCopy,
   type OpenSource,
   type ReadOutcome,
   type SourceProgram,
@@ -59,7 +61,7 @@ type TapRun<Env> = {
   readonly log: SingerLogger
   readonly tableVersions: boolean
   /** Receives each message beside stdout. */
-  readonly copy: MessageConsumer | undefined
+  readonly copy: MessageCopy | undefined
 }
 
 /**
@@ -92,8 +94,14 @@ const readAsSinger = async <Env>(io: CommandIo, run: TapRun<Env>): Promise<ReadO
   const outcome = await consumeMessages(
     io,
     open,
-    { catalog, state: bookmarksToContinue(run), order },
-    copy === undefined ? consumers : [...consumers, copy],
+    {
+      catalog,
+      state: bookmarksToContinue(run),
+      previous: state.bookmarks,
+      order,
+      ...defined({ holdsRows: copy?.holdsRows }),
+    },
+    copy === undefined ? consumers : [...consumers, copy.write],
   )
   await print(encoder.end())
   return outcome
@@ -119,7 +127,12 @@ const readFirstRecords = async <Env>(
       for (const text of lines) await io.print(text)
       if (message._tag === 'Records') enough.abort()
     }
-    const outcome = await consumeMessages({ ...io, stop }, open, { catalog: [selectedStream], state: {} }, [print])
+    const outcome = await consumeMessages(
+      { ...io, stop },
+      open,
+      { catalog: [{ ...selectedStream, replaces: false }], state: {} },
+      [print],
+    )
     complete = complete && outcome !== 'failed'
   }
   return complete
@@ -276,7 +289,7 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
         state,
         log,
         tableVersions: source.sendsTableVersions?.(config) ?? false,
-        copy: copy?.write,
+        copy,
       }
       const runTest = async (kind: string): Promise<boolean> => {
         if (kind !== 'schema') return readFirstRecords(io, run)

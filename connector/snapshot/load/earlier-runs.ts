@@ -8,10 +8,11 @@ import {
   type StreamInfo,
   type SyncMode,
 } from '../../cdk'
-import { type Database, quoteLiteral, type Snapshot } from '../store/database'
+import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from '../store/database'
 import { cleanStatesSql } from '../store/forgotten'
 import type { LakeShare } from '../store/lake-access'
 import {
+  listStreamMetadata,
   readSnapshotState,
   type StreamMetadata,
   type StreamStateText,
@@ -20,7 +21,7 @@ import {
   settledName,
   stateRowsSql,
 } from '../store/metadata'
-import type { ReviewReference, Table } from '../store/tables'
+import { type ReviewReference, reviewsTableName, type Table } from '../store/tables'
 import { removeOldRows } from './merge'
 
 /** How a configured catalog wants a stream written. Without one, a full refresh replaces the rows and an incremental read merges. */
@@ -270,6 +271,22 @@ export const readReceivedRange =
     )
     return row?.least && row.greatest ? { from: String(row.least), to: String(row.greatest) } : undefined
   }
+
+/**
+ * Whether the file has rows of any of these streams. Deletions leave the rows of `locations` and the like, so `reviews`
+ * alone decides where an earlier run has read them.
+ */
+export const hasRowsOf = async (db: Database, streams: ReadonlyArray<string>, run: number): Promise<boolean> => {
+  const known = (await listStreamMetadata(db)).map(({ stream }) => stream).filter((stream) => streams.includes(stream))
+  const hasReadReviews =
+    known.includes(reviewsTableName) &&
+    (await db.scalar(
+      `SELECT count(*) FROM _loads WHERE stream = ${quoteLiteral(reviewsTableName)} AND records > 0 AND run < ${run}`,
+    )) !== 0
+  for (const stream of hasReadReviews ? [reviewsTableName] : known)
+    if ((await db.scalar(`SELECT count(*) FROM (FROM ${quoteIdentifier(stream)} LIMIT 1)`)) !== 0) return true
+  return false
+}
 
 /** Makes a generation of a stream the current one, and removes the rows of older ones. */
 export const activateGeneration = async (

@@ -1,5 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
-import { CommandError, configFailure, type Message, printJsonText, type Row, type StreamInfo } from '../../cdk'
+import {
+  CommandError,
+  configFailure,
+  type HoldsRows,
+  type Message,
+  printJsonText,
+  type Row,
+  type StreamInfo,
+} from '../../cdk'
 import type { Snapshot } from '../store/database'
 import { databaseWriteFailure } from '../store/failures'
 import { protectFiles } from '../store/file'
@@ -9,7 +17,7 @@ import { checkStateService, closeAbandonedLoadsSql, deletionsTableSql, type Load
 import { deletionsTableName, listStreamTables, type Table } from '../store/tables'
 import { createViews } from '../store/views'
 import { commitWithinMemory } from './commit'
-import { type LoadOptions, nameShare } from './earlier-runs'
+import { hasRowsOf, type LoadOptions, nameShare } from './earlier-runs'
 import { wideTableColumns } from './insert'
 import { hasManyOldRows, removeOldRowsInParts } from './merge'
 import {
@@ -41,6 +49,8 @@ export type SnapshotWriter = {
   readonly write: (message: Message) => Promise<void>
   /** Commits what is left. Marks each stream that has not finished as incomplete. */
   readonly finish: () => Promise<ReadonlyArray<LoadSummary>>
+  /** Whether rows of these streams are left, once what was received is committed. */
+  readonly holdsRows: HoldsRows
 }
 
 /** The fingerprint of its service in a state's text. */
@@ -281,6 +291,17 @@ export const createSnapshotWriter = async (
 
   return {
     write: (message) => guardWrite(() => writeMessage(message)),
+    holdsRows: (streams) =>
+      guardWrite(async () => {
+        await commit()
+        const answer = hasRowsOf(db, streams, run)
+        // A stop may bring the next commit meanwhile: it waits for this answer.
+        pendingCommit = answer.then(
+          () => undefined,
+          () => undefined,
+        )
+        return answer
+      }),
     finish: () =>
       guardWrite(async () => {
         await openStreams()
