@@ -112,13 +112,13 @@ const estimateTraceLine = (now: () => number, name: string, row_estimate: number
  */
 export const errorTraceLine = (now: () => number, { _tag, message, detail = '' }: Failure, stream?: string): string => {
   const [firstLine, ...stack] = detail.trim().split('\n')
-  const type = failureTypes[_tag]
   return traceLine(now, 'ERROR', {
     error: {
       message,
-      internal_message: firstLine || `${type} of ${stream ?? 'the run'}: see message`,
+      // A platform shows it as the reason of a job that failed for its config.
+      internal_message: firstLine || message,
       ...(stack.length > 0 ? { stack_trace: detail } : {}),
-      failure_type: type,
+      failure_type: failureTypes[_tag],
       ...(stream === undefined ? {} : { stream_descriptor: { name: stream } }),
     },
   })

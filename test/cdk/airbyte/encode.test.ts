@@ -97,9 +97,9 @@ describe('encodeAirbyte', () => {
   })
 
   it.each([
-    [configFailure('Set start_date.'), undefined, 'config_error of the run: see message'],
-    [transientFailure('Run again later.', ''), 'reviews', 'transient_error of reviews: see message'],
-    [systemFailure('Please report it.', '\n'), undefined, 'system_error of the run: see message'],
+    [configFailure('Set start_date.'), undefined, 'Set start_date.'],
+    [transientFailure('Run again later.', ''), 'reviews', 'Run again later.'],
+    [systemFailure('Please report it.', '\n'), undefined, 'Please report it.'],
     [systemFailure('Please report it.', 'Error: m\n  at x'), 'reviews', 'Error: m'],
   ])('has an internal_message in every error trace: %j of %s', (failure, stream, expected) => {
     expect(JSON.parse(errorTraceLine(() => 1, failure, stream)).trace.error.internal_message).toBe(expected)
