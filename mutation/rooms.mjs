@@ -13,7 +13,7 @@ export const rooms = {
       names:
         '^without |^an unordered service|the newest rows come first, and|^sends a single review without|^a plain pass|^takes few requests|^short pages in a row',
     },
-    env: { SCAN_RUNS: '10' },
+    env: { DRAWS: '0.5' },
   },
   'cdk/write': { tests: 'test/cdk/write' },
   'snapshot/load': {

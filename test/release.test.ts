@@ -66,7 +66,7 @@ const release = (args: ReadonlyArray<string>, env: Record<string, string> = {}) 
     child.on('close', (status) => resolve({ status, stdout, stderr }))
   })
 
-describe('a release that must not be made', { timeout: 60_000 }, () => {
+describe('a release that must not be made', () => {
   const commit = () => git('commit', '--quiet', '--all', '--message', 'Change')
   it.each<[string, () => void, ReadonlyArray<string>, RegExp]>([
     ['of changes', () => edit('README.md', '#', '# '), [], /changes that are not committed:\n.*README\.md/],

@@ -10,6 +10,7 @@ import {
   reviewsResponse,
   visitRecordResponse,
 } from '../../connector/api/route'
+import { draws } from '../support/draws'
 
 const parsedResponse = jsonResponse(VisitRecordResult)
 const decodeBoth = (text: string) =>
@@ -32,7 +33,7 @@ describe('visit outcomes read from bytes', () => {
         const [extracted, parsed] = decodeBoth(JSON.stringify(value, null, indent))
         expect(extracted).toEqual(parsed)
       }),
-      { seed: 20261121, numRuns: 500 },
+      draws(500),
     )
   })
 

@@ -6,8 +6,7 @@ import type { Protocol } from '../../connector/cdk/protocol'
 import { protocols } from '../../connector/cdk/run-source'
 import type { Message } from '../../connector/cdk/stream'
 import { decodeForDestination, printBack } from '../support/decoded-input'
-
-const seed = 20261121
+import { draws } from '../support/draws'
 
 const catalog = decodeConfiguredCatalog('destination')({
   streams: [
@@ -83,7 +82,7 @@ const recordsIn = (all: ReadonlyArray<Message>): ReadonlyArray<string> =>
   )
 const isState = ({ _tag }: Message): boolean => _tag === 'Checkpoint' || _tag === 'SharedCheckpoint'
 
-describe.each(faces)(`a destination reading %s (seed ${seed})`, (_, face) => {
+describe.each(faces)('a destination reading %s', (_, face) => {
   it('passes each record and each state on byte for byte, in whatever pieces the input comes', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -103,7 +102,7 @@ describe.each(faces)(`a destination reading %s (seed ${seed})`, (_, face) => {
           expect(states).toEqual([expect.stringContaining(state)])
         },
       ),
-      { seed, numRuns: 300 },
+      draws(300),
     )
   })
 
@@ -139,7 +138,7 @@ describe.each(faces)(`a destination reading %s (seed ${seed})`, (_, face) => {
           }
         }
       }),
-      { seed, numRuns: 1500 },
+      draws(1500),
     )
     expect(counts.records).toBeGreaterThan(300)
     expect(counts.states).toBeGreaterThan(100)

@@ -8,8 +8,7 @@ import { joinText } from '../../connector/cdk/lines'
 import type { Message } from '../../connector/cdk/stream'
 import { snapshotCatalog } from '../support/catalogs'
 import { decodeForSnapshot } from '../support/decoded-input'
-
-const seed = 20261121
+import { draws } from '../support/draws'
 
 /** The text cut into chunks at the given places. */
 async function* chunks(text: string, cuts: ReadonlyArray<number> = []): AsyncIterable<Uint8Array> {
@@ -79,7 +78,7 @@ describe('Airbyte lines', () => {
           expect(records(await read(`${lines.join(`\n${b}\n`)}\n`, cuts))).toEqual(texts)
         },
       ),
-      { seed, numRuns: 100 },
+      draws(100),
     ))
 
   it('start a stream with its first record where no trace does, once', async () => {

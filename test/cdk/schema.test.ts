@@ -8,6 +8,7 @@ import { annotate, toJsonSchema } from '../../connector/cdk/schema'
 import { destinationFormat } from '../../connector/cli/feedback-destination'
 import { sourceFormat } from '../../connector/config/source'
 import { valueFor } from '../support/arbitrary'
+import { draws } from '../support/draws'
 
 const validator = (codec: t.Any) => {
   const ajv = new Ajv({ strict: false, allErrors: false })
@@ -70,7 +71,7 @@ describe('toJsonSchema', () => {
         accepted += right ? 1 : 0
         expect(validate(value), JSON.stringify(validate.errors)).toBe(right)
       }),
-      { numRuns: 500 },
+      draws(500),
     )
     expect(accepted).toBeGreaterThan(50)
     expect(accepted).toBeLessThan(500)
@@ -88,7 +89,7 @@ describe('toJsonSchema', () => {
         accepted += 1
         expect(validate(value) || validate(withoutLeftOut(value)), JSON.stringify(validate.errors)).toBe(true)
       }),
-      { numRuns: 500 },
+      draws(500),
     )
     expect(accepted).toBeGreaterThan(50)
     expect(accepted).toBeLessThan(500)

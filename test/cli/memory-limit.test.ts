@@ -43,7 +43,7 @@ describe('--memory-limit', () => {
     const verified = await run('verify', '--db', db, '--memory-limit', '64MB')
     expect(verified.status, verified.stdout).toBe(0)
     expect((await run('query', '--db', db, '--json', 'SELECT count(*) AS n FROM reviews')).stdout).toBe('{"n":3000}\n')
-  }, 60_000)
+  })
 
   it.each(['sync', 'state', 'snapshot', 'verify', 'status', 'replay', 'diff', 'report', 'query'])(
     'is an option of %s, which opens a file',

@@ -44,7 +44,7 @@ const run = (program: ProgramName, prefix: string, args: ReadonlyArray<string>, 
     ),
   })
 
-describe('a token in a file', { timeout: 60_000 }, () => {
+describe('a token in a file', () => {
   it.each(programs)('is read by %s (%s_…) %j', async (program, prefix, args, expected) => {
     const { status, stdout, stderr } = await run(program, prefix, args, { CREDENTIALS_ACCESS_TOKEN_FILE: token })
     expect([status, stderr]).toEqual([0, expect.not.stringContaining(sandbox.accessToken)])

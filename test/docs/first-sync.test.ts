@@ -54,7 +54,7 @@ describe('the commands of first-sync.md', () => {
       {},
       (text) => text.replace('--auth application', '--auth application --token-url /oauth/token'),
     ],
-  ])('lead to the first table at %s', { timeout: 60_000 }, async (_, options, edit) => {
+  ])('lead to the first table at %s', async (_, options, edit) => {
     const { status, output, hasTable, secrets } = await runPage(options, edit)
     expect([status, hasTable], output).toEqual([0, true])
     expect(output).toMatch(/Everything works\.[\s\S]*reviews +complete[\s\S]*rating[\s\S]*Everything works\./)
@@ -339,7 +339,7 @@ describe('the messages of first-sync.md', () => {
         outputs.push(await runScenario(next, (close) => closing.push(close)))
     }
     await Promise.all(Array.from({ length: 12 }, run))
-  }, 120_000)
+  })
   afterAll(() => {
     for (const close of closing) close()
   })

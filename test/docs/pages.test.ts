@@ -56,7 +56,7 @@ const runPage = (page: string): Promise<{ readonly status: number | null; readon
 const read = (name: string) => readFileSync(join(files.path, name), 'utf8')
 const text = (name: string) => readFileSync(join(docsFolder, name), 'utf8')
 
-describe('the commands of a page', { timeout: 180_000 }, () => {
+describe('the commands of a page', () => {
   it('docker.md load every review, and none in the next run', async () => {
     const { status, output } = await runPage('docker.md')
     expect([status, output]).toEqual([0, expect.stringMatching(/SUCCEEDED[\s\S]*SUCCEEDED[\s\S]*count/)])

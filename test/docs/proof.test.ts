@@ -72,9 +72,7 @@ const damage = (rows: ReadonlyArray<{ readonly id: string; readonly time: string
 const list = (rows: ReadonlyArray<Answer>, columns: ReadonlyArray<string>): string =>
   rows.map((row) => `\`${columns.map((column) => String(row[column] ?? '')).join(',')}\``).join('<br>')
 
-it('proof.md shows what each kind of damage is answered by, and that the repair heals it', {
-  timeout: 120_000,
-}, async () => {
+it('proof.md shows what each kind of damage is answered by, and that the repair heals it', async () => {
   await sync()
   const rows = await ask(
     `SELECT id::VARCHAR AS id, strftime("modifiedTime" AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ') AS time FROM reviews ORDER BY id`,

@@ -58,23 +58,24 @@ it('docs/interop.md names the test of each client, and the day of what was tried
   for (const [, rest = ''] of text.matchAll(/^By hand(.{0,20})/gm)) expect(rest).toMatch(/^, on \d{4}-\d{2}-\d{2}/)
 })
 
-it('.ci/run and .ci/weekly run each part of test/slow/run', () => {
-  const ci = ['run', 'weekly'].map((name) => readFileSync(join(root, '.ci', name), 'utf8')).join('\n')
-  const parts = [...readFileSync(join(root, 'test/slow/run'), 'utf8').matchAll(/^# {3}(\w+)/gm)].map(
-    ([, part = '']) => part,
-  )
-  expect(parts.length).toBeGreaterThan(5)
-  for (const part of parts) expect(ci).toContain(`test/slow/run ${part}`)
+it('.ci/run and .ci/weekly run each part of test/slow/run, and its help names them', () => {
+  const run = readFileSync(join(root, 'test/slow/run'), 'utf8')
+  const cases = [...run.matchAll(/^ {2}([a-z0-9 |]+)\)(?: |$)/gm)].flatMap(([, names = '']) => names.split(' | '))
+  expect(cases.length).toBeGreaterThan(10)
+  expect([...run.matchAll(/^# {3}(\w+)/gm)].map(([, part = '']) => part).sort()).toEqual([...cases].sort())
+  const weekly = /^\[ .* \|\| set -- (.*)$/m.exec(readFileSync(join(root, '.ci/weekly'), 'utf8'))?.[1]?.split(' ') ?? []
+  const each = readFileSync(join(root, '.ci/run'), 'utf8')
+  expect(cases.filter((part) => !weekly.includes(part) && !each.includes(`test/slow/run ${part}`))).toEqual([])
 })
 
-it('test/slow/run published leaves out only what test/slow/one-kind.txt names, with a reason', () => {
-  const exceptions = readFileSync(join(root, 'test/slow/one-kind.txt'), 'utf8').trim().split('\n')
-  for (const line of exceptions) expect(line).toMatch(/^test\/\S+\.test\.ts \w+ .{20}/)
-  const ofOneKind = matchFiles('test/*/*.test.ts')
-    .concat(matchFiles('test/*/*/*.test.ts'))
-    .filter((path) => /^test\/(acceptance|cli|interop|runtime|sinks|snapshot|streams)\//.test(path))
-    .filter((path) =>
-      /import \{[^}]*\bstartSandbox\b[^}]*\} from .[./]*connector/.test(readFileSync(join(root, path), 'utf8')),
-    )
-  expect(ofOneKind.sort()).toEqual(exceptions.map((line) => line.split(' ')[0]).sort())
+describe('CONTRIBUTING.md', () => {
+  const text = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8').replaceAll('\n   ', ' ')
+  const commands = [...text.matchAll(/npx vitest(?: run)? ((?:test\/[\w./-]+ ?)+)/g)].map(([, paths = '']) =>
+    paths.trim(),
+  )
+
+  it.each([...new Set(commands.flatMap((paths) => paths.split(' ')))])('runs %s, which `npm test` runs too', (path) => {
+    expect(files.some((file) => file.startsWith(path) && file.endsWith('.test.ts'))).toBe(true)
+    expect(path).not.toMatch(/^test\/slow/)
+  })
 })

@@ -45,7 +45,7 @@ const runStandIn = async (statuses: ReadonlyArray<number>, script = './feedback-
   return { status, stdout, verbs: lines('verbs'), waits: lines('waits') }
 }
 
-describe('the script that audits', { timeout: 60_000 }, () => {
+describe('the script that audits', () => {
   it.each([
     ['the table is equal', 'bucket,difference\n', { status: 0, stdout: '' }],
     [
@@ -66,7 +66,7 @@ describe('the script that audits', { timeout: 60_000 }, () => {
   })
 })
 
-describe('the script for cron', { timeout: 60_000 }, () => {
+describe('the script for cron', () => {
   it('reads, checks and reports, and prints the alerts', async () => {
     const cron = read('feedback.cron').trim().split('\n')
     const line = cron.at(-1) ?? ''
@@ -136,7 +136,7 @@ const parseUnit = (text: string): Readonly<Record<string, ReadonlyArray<string>>
 const unitNames = ['feedback.service', 'feedback-failed.service', 'feedback.timer']
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 
-describe('the systemd units', { timeout: 60_000 }, () => {
+describe('the systemd units', () => {
   it.skipIf(!hasSystemd)('are what systemd-analyze verify takes without a word', () => {
     const folder = join(files.path, 'units')
     mkdirSync(folder)
@@ -186,7 +186,7 @@ type Container = {
   readonly args: ReadonlyArray<string>
 }
 
-describe('the CronJob', { timeout: 60_000 }, () => {
+describe('the CronJob', () => {
   it('runs each container in turn, and ends at once where a repetition changes nothing', async () => {
     const { spec } = parse(read('feedback-nightly.yaml'))
     const job = spec.jobTemplate.spec
@@ -287,7 +287,7 @@ const flowSchema = {
   additionalProperties: false,
 }
 
-describe("Kestra's flow", { timeout: 60_000 }, () => {
+describe("Kestra's flow", () => {
   const readFlow = (): {
     readonly tasks: ReadonlyArray<{ readonly id: string; readonly commands?: ReadonlyArray<string> }>
   } => parse(read('feedback_kestra.yaml'))

@@ -63,7 +63,7 @@ beforeAll(async () => {
   const { startServer } = await import(join(root, 'examples', 'articles', 'server.mjs'))
   server = await startServer()
   config = writeJson('config.json', { base_url: server.url, token: 'secret' })
-}, 120_000)
+})
 afterAll(() => {
   server.close()
   rmSync(folder, { recursive: true })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { simulate } from '../support/simulate'
 
-describe('a simulated world of feedback sync', { timeout: 120_000 }, () => {
+describe('a simulated world of feedback sync', () => {
   test('keeps every promise, and happens again in the same way', async () => {
     const { status, stdout } = await simulate('--seeds', '22-35', '--program', 'feedback', '--times', '2')
     expect(stdout).toContain('0 broke a promise')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { simulate } from '../support/simulate'
 
-describe('a simulated world of a destination', { timeout: 120_000 }, () => {
+describe('a simulated world of a destination', () => {
   test.each(['destination-feedback', 'target-feedback'])('%s keeps every promise', async (program) => {
     const { status, stdout } = await simulate('--seeds', '8-30', '--program', program, '--times', '2')
     expect(stdout).toContain('0 broke a promise')

@@ -15,6 +15,7 @@ import { createSnapshotWriter, type SnapshotWriter } from '../../connector/snaps
 import { openDatabase, quoteIdentifier, quoteLiteral, type Snapshot } from '../../connector/snapshot/store/database'
 import { closeSnapshot, openSnapshot } from '../../connector/snapshot/store/file'
 import type { LakeShare } from '../../connector/snapshot/store/lake-access'
+import { drawSeed } from '../support/draws'
 import { newTempPath, writeTempFile } from '../support/files'
 import { programPath, type RunningProgram, runProgram, startProgram } from '../support/program'
 import { random } from '../support/random'
@@ -34,10 +35,10 @@ import {
 import { comparedTables, compareWithTruth, tablesOfReviews } from '../support/truth'
 import { type Postgres, startPostgres } from './dbt/postgres'
 
-/** What the largest test reads, and how many of its processes are killed; test/slow/lake.sh 200000 50 is part of .ci/run. */
+/** What the largest test reads, how many of its processes are killed, and how many there are. */
 const [reviewCount, killCount] = [Number(process.env.LAKE_REVIEWS || 30_000), Number(process.env.LAKE_KILLS || 20)]
-const shareCount = 8
-const seed = Number(process.env.SEED ?? 20261123)
+const shareCount = Number(process.env.LAKE_WRITERS || 8)
+const seed = drawSeed
 const minutes = 60_000
 
 const lakeSecrets = { key: 'lake-key', secret: 'lake-s3cret' }
@@ -354,340 +355,307 @@ const timedRun = async (args: ReadonlyArray<string>): Promise<number> => {
 }
 
 describe('a lake in PostgreSQL and S3', () => {
-  it(
-    'takes rows and states of one writer, is verified, queried at each version and compared',
-    async () => {
-      const service = await startService(3000)
-      const config = writeConfig(service)
-      const lake = newLake('single')
-      await feedbackWell('sync', '--config', config, ...lake)
-      const version = await newestVersion('single')
-      await fetch(`${service.url}/__sandbox/churn?access_token=${service.token}`, {
-        method: 'POST',
-        body: '{"change": 5, "delete": 2, "add": 3}',
-      })
-      // A run leaves the deletions of the last five seconds to the next one.
-      await sleep(7000)
-      await feedbackWell('sync', '--config', config, ...placeOf(lake))
-      await feedbackWell('verify', ...placeOf(lake))
-      expect(await feedback('report', ...placeOf(lake), '--format', 'md')).toMatchObject({
-        status: 0,
-        stdout: expect.stringContaining('| Reviews |'),
-      })
-      const count = 'SELECT count(*) AS n FROM reviews'
-      const now = await feedback(
-        ...['query', ...placeOf(lake), '--format', 'csv'],
-        `${count} UNION ALL ${count} AT (VERSION => ${version}) ORDER BY n DESC`,
-      )
-      expect(now.stdout.split('\n').slice(1, 3)).toEqual(['3001', '3000'])
-      const at = await feedback('query', ...placeOf(lake), '--at', version, '--format', 'csv', count)
-      expect(at.stdout.split('\n')[1]).toBe('3000')
-      const diff = await feedback('diff', ...placeOf(lake), '--json', version, await newestVersion('single'))
-      expect(JSON.parse(diff.stdout).find(({ stream }: { stream: string }) => stream === 'reviews')).toMatchObject({
-        a: 3000,
-        b: 3001,
-        onlyA: 2,
-        onlyB: 3,
-        changed: 5,
-      })
-      await service.stop()
-      await expectTruth(service, await copyToFile(lake), ['reviews', 'deleted_reviews', 'review_sentiments'])
-    },
-    10 * minutes,
-  )
+  it('takes rows and states of one writer, is verified, queried at each version and compared', async () => {
+    const service = await startService(3000)
+    const config = writeConfig(service)
+    const lake = newLake('single')
+    await feedbackWell('sync', '--config', config, ...lake)
+    const version = await newestVersion('single')
+    await fetch(`${service.url}/__sandbox/churn?access_token=${service.token}`, {
+      method: 'POST',
+      body: '{"change": 5, "delete": 2, "add": 3}',
+    })
+    // A run leaves the deletions of the last five seconds to the next one.
+    await sleep(7000)
+    await feedbackWell('sync', '--config', config, ...placeOf(lake))
+    await feedbackWell('verify', ...placeOf(lake))
+    expect(await feedback('report', ...placeOf(lake), '--format', 'md')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('| Reviews |'),
+    })
+    const count = 'SELECT count(*) AS n FROM reviews'
+    const now = await feedback(
+      ...['query', ...placeOf(lake), '--format', 'csv'],
+      `${count} UNION ALL ${count} AT (VERSION => ${version}) ORDER BY n DESC`,
+    )
+    expect(now.stdout.split('\n').slice(1, 3)).toEqual(['3001', '3000'])
+    const at = await feedback('query', ...placeOf(lake), '--at', version, '--format', 'csv', count)
+    expect(at.stdout.split('\n')[1]).toBe('3000')
+    const diff = await feedback('diff', ...placeOf(lake), '--json', version, await newestVersion('single'))
+    expect(JSON.parse(diff.stdout).find(({ stream }: { stream: string }) => stream === 'reviews')).toMatchObject({
+      a: 3000,
+      b: 3001,
+      onlyA: 2,
+      onlyB: 3,
+      changed: 5,
+    })
+    await service.stop()
+    await expectTruth(service, await copyToFile(lake), ['reviews', 'deleted_reviews', 'review_sentiments'])
+  })
 
-  it(
-    'goes on where PostgreSQL ends its connections',
-    async () => {
-      const service = await startService(20_000)
-      const lake = newLake('lost')
-      const sync = () => startProgram('feedback', ['sync', '--config', writeConfig(service), ...lake], { env }).ended
-      let cuts = 0
-      const cutting = (async () => {
-        while (cuts < 3) {
-          await sleep(1500)
-          if (
-            postgres.ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'lost'`).includes('t')
-          )
-            cuts += 1
-        }
+  it('goes on where PostgreSQL ends its connections', async () => {
+    const service = await startService(20_000)
+    const lake = newLake('lost')
+    const sync = () => startProgram('feedback', ['sync', '--config', writeConfig(service), ...lake], { env }).ended
+    let cuts = 0
+    const cutting = (async () => {
+      while (cuts < 3) {
+        await sleep(1500)
+        if (postgres.ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'lost'`).includes('t'))
+          cuts += 1
+      }
+    })()
+    // DuckLake itself breaks where its connection ends while it reads the catalogue. Then the run ends with 75, after which it is begun again.
+    let { status, stderr } = await sync()
+    for (let runs = 1; status === 75 && runs < 4; runs += 1) ({ status, stderr } = await sync())
+    expect([status, stderr]).toEqual([0, expect.any(String)])
+    await cutting
+    await feedbackWell('verify', ...placeOf(lake))
+    await service.stop()
+    await expectTruth(service, await copyToFile(lake), ['reviews', 'review_contents'])
+  })
+
+  it('waits where another run took its share while PostgreSQL had ended its connections, and has its locks again', async () => {
+    postgres.ask('CREATE DATABASE held')
+    const dataPath = newTempPath('files')
+    const open = () =>
+      openSnapshot('ducklake:postgres:dbname=held', 'write', {
+        lake: { env: process.env, dataPath, share: { index: 0, count: 2 } },
       })()
-      // DuckLake itself breaks where its connection ends while it reads the catalogue. Then the run ends with 75, after which it is begun again.
-      let { status, stderr } = await sync()
-      for (let runs = 1; status === 75 && runs < 4; runs += 1) ({ status, stderr } = await sync())
-      expect([status, stderr]).toEqual([0, expect.any(String)])
-      await cutting
-      await feedbackWell('verify', ...placeOf(lake))
-      await service.stop()
-      await expectTruth(service, await copyToFile(lake), ['reviews', 'review_contents'])
-    },
-    10 * minutes,
-  )
-
-  it(
-    'waits where another run took its share while PostgreSQL had ended its connections, and has its locks again',
-    async () => {
-      postgres.ask('CREATE DATABASE held')
-      const dataPath = newTempPath('files')
-      const open = () =>
-        openSnapshot('ducklake:postgres:dbname=held', 'write', {
-          lake: { env: process.env, dataPath, share: { index: 0, count: 2 } },
-        })()
-      const snapshot = await runOrThrow(open)
-      const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'held' AND pid <> pg_backend_pid()`
-      const take = `SELECT pg_advisory_lock(${0x66646c6b}, 1000)`
-      let attempts = 0
-      let holder: ChildProcess | undefined
-      await snapshot.db.transaction(async () => {
-        attempts += 1
-        await snapshot.db.run(`INSERT INTO _meta VALUES ('attempt', '${attempts}')`)
-        if (attempts > 1) return
-        holder = spawn(join(process.env.PG_BIN ?? '', 'psql'), [
-          '-d',
-          'held',
-          '-c',
-          cut,
-          '-c',
-          take,
-          '-c',
-          'SELECT pg_sleep(5)',
-        ])
-        await once(holder.stdout as NonNullable<typeof holder.stdout>, 'data')
-        await sleep(500)
-        await snapshot.db.query('SELECT * FROM _streams')
-      })
-      expect(holder?.exitCode).toBe(0)
-      expect(await snapshot.db.scalar(`SELECT string_agg(value, ' ') FROM _meta WHERE name = 'attempt'`)).toBe('2')
-      const second = await open()
-      expect(E.isLeft(second) && second.left).toMatchObject({ _tag: 'Transient', message: /in use by another run/ })
-      await closeSnapshot(snapshot)
-    },
-    2 * minutes,
-  )
-
-  it(
-    'tells what is wrong, and no secret',
-    async () => {
-      const service = await startService(50)
-      const config = writeConfig(service)
-      const lake = newLake('refused')
-      await feedbackWell('sync', '--config', config, ...lake)
-      const cases: ReadonlyArray<readonly [number, RegExp, Readonly<Record<string, string>>, ReadonlyArray<string>]> = [
-        [75, /PostgreSQL cannot be reached/, { PGPORT: '1' }, placeOf(lake)],
-        [78, /PostgreSQL refuses the catalogue/, { PGPASSWORD: 'wr0ng-pass' }, placeOf(lake)],
-        [
-          78,
-          /PostgreSQL refuses the catalogue/,
-          {},
-          ['--lake', 'ducklake:postgres:dbname=refused password=wr0ng-pass'],
-        ],
-        [78, /has no such version/, {}, [...placeOf(lake), '--at', '999']],
-        [
-          78,
-          /extension ducklake.*not on this machine.*pip install/,
-          { VIRTUAL_ENV: '', HOME: '/nonexistent' },
-          placeOf(lake),
-        ],
-        [75, /storage of the lake cannot be reached/, { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }, placeOf(lake)],
-      ]
-      for (const [status, message, changed, place] of cases) {
-        const result = await runProgram('feedback', ['verify', ...place], { env: { ...env, ...changed } })
-        expect([status, result.stderr]).toEqual([result.status, expect.stringMatching(message)])
-        expect(result.stderr).not.toMatch(/wr0ng-pass|lake-s3cret|p0stgres-pass/)
-      }
-      // An extension of another version: the end of its file says of which.
-      const extensions = newTempPath('extensions')
-      mkdirSync(extensions)
-      const bytes = readFileSync(findExtension('ducklake'))
-      const label = bytes.lastIndexOf('v1.')
-      writeFileSync(join(extensions, 'ducklake.duckdb_extension'), bytes.fill('v0.9.9', label, label + 6))
-      expect(await feedback('verify', ...placeOf(lake), '--extensions', extensions)).toMatchObject({
-        status: 78,
-        stderr: expect.stringMatching(/another version, or damaged.*pip install/),
-      })
-      // A bucket that may be read only, and one that refuses everything.
-      for (const refused of [/^(PUT|POST|DELETE)$/, /./]) {
-        const denied = { env: { ...env, AWS_ENDPOINT_URL: await startDenyingStorage(refused) } }
-        const sync = ['sync', '--config', config]
-        for (const args of [
-          [...sync, ...placeOf(lake), '--full-refresh'],
-          [...sync, ...newLake(`denied${refused.source.length}`)],
-        ]) {
-          const result = await runProgram('feedback', args, denied)
-          expect(result).toMatchObject({ status: 78, stderr: expect.stringContaining('storage refuses access') })
-          expect(result.stderr).not.toMatch(/lake-s3cret|p0stgres-pass/)
-        }
-      }
-      for (const sql of [
-        "FROM postgres_query('lake_locks', 'SELECT 1')",
-        `FROM "Postgres_Scan"('dbname=postgres', 'pg_catalog', 'pg_user')`,
-        "CALL postgres_execute('lake_locks', 'SELECT 1')",
-        "FROM query -- a remark\n ('FROM postgres' || '_query(1, 2)')",
-        `FROM "query"/**/('SELECT 1')`,
-        "FROM json_execute_serialized_sql('{}')",
-        "FROM query_table('duckdb_' || 'databases')",
-        'FROM __ducklake_metadata_lake.pg_catalog.pg_authid',
-        'FROM "__DuckLake_Metadata_Lake"."public"."others"',
-        'FROM __ducklake_metadata_lake /* */ . public . others',
+    const snapshot = await runOrThrow(open)
+    const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'held' AND pid <> pg_backend_pid()`
+    const take = `SELECT pg_advisory_lock(${0x66646c6b}, 1000)`
+    let attempts = 0
+    let holder: ChildProcess | undefined
+    await snapshot.db.transaction(async () => {
+      attempts += 1
+      await snapshot.db.run(`INSERT INTO _meta VALUES ('attempt', '${attempts}')`)
+      if (attempts > 1) return
+      holder = spawn(join(process.env.PG_BIN ?? '', 'psql'), [
+        '-d',
+        'held',
+        '-c',
+        cut,
+        '-c',
+        take,
+        '-c',
+        'SELECT pg_sleep(5)',
       ])
-        expect(await feedback('query', ...placeOf(lake), sql)).toMatchObject({
-          status: 78,
-          stderr: expect.stringContaining('A query reaches the lake alone'),
-        })
-      for (const sql of [
-        'FROM duckdb_databases()',
-        'PRAGMA database_list',
-        'SELECT file FROM "Pragma_Database_List"()',
-        "SELECT current_setting('allowed_paths')",
-        'FROM duckdb_settings()',
-        'FROM pg_catalog.pg_settings',
-      ])
-        expect(await feedback('query', ...placeOf(lake), sql)).toMatchObject({
-          status: 78,
-          stderr: expect.stringContaining('which may hold a password'),
-        })
-      for (const [sql, wanted] of [
-        ['SELECT count(*) AS n FROM reviews', '50'],
-        ["SELECT count(*) AS n FROM __ducklake_metadata_lake.ducklake_table WHERE table_name = 'reviews'", '1'],
-        ['SELECT min(snapshot_id) AS n FROM "__ducklake_metadata_lake"."public"."ducklake_snapshot"', '0'],
-      ] as const)
-        expect((await feedback('query', ...placeOf(lake), '--format', 'csv', sql)).stdout.split('\n')[1]).toBe(wanted)
-      const other = await feedback(
-        'sync',
-        '--config',
-        config,
-        ...placeOf(newLake('other')),
-        '--data',
-        's3://lake/refused',
-      )
-      expect(other).toMatchObject({ status: 78, stderr: expect.stringContaining('has files of another lake') })
-      const nowhere = await feedback(
-        'sync',
-        '--config',
-        config,
-        ...placeOf(newLake('nowhere')),
-        '--data',
-        's3://no-such-bucket/x',
-      )
-      expect(nowhere).toMatchObject({ status: 78, stderr: expect.stringContaining('no such bucket') })
-      const tight = await feedback('sync', '--config', config, ...newLake('tight'), '--memory-limit', '16MB')
-      expect(tight).toMatchObject({ status: 78, stderr: expect.stringContaining('the limit of 16MB. Raise it with') })
-      const password = postgres.env.PGPASSWORD
-      postgres.ask(`\\c refused\nUPDATE ducklake_metadata SET value = '99.0' WHERE key = 'version'`)
-      const newer = await feedback('verify', ...placeOf(lake))
-      expect(newer).toMatchObject({ status: 78, stderr: expect.stringContaining('another version of DuckLake') })
-      expect(newer.stderr).not.toContain(password)
-      await service.stop()
-    },
-    10 * minutes,
-  )
+      await once(holder.stdout as NonNullable<typeof holder.stdout>, 'data')
+      await sleep(500)
+      await snapshot.db.query('SELECT * FROM _streams')
+    })
+    expect(holder?.exitCode).toBe(0)
+    expect(await snapshot.db.scalar(`SELECT string_agg(value, ' ') FROM _meta WHERE name = 'attempt'`)).toBe('2')
+    const second = await open()
+    expect(E.isLeft(second) && second.left).toMatchObject({ _tag: 'Transient', message: /in use by another run/ })
+    await closeSnapshot(snapshot)
+  })
 
-  it(
-    'gives a share to one process at a time, and the lake to none who needs all of it',
-    async () => {
-      const service = await startService(2000)
-      const lake = newLake('busy')
-      const running = startProgram('feedback', ['sync', '--config', writeConfig(service, 0), ...lake], { env })
-      const locksSql = `SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = 'busy' AND locktype = 'advisory' AND objid >= 1000`
-      while (Number(postgres.ask(locksSql)) === 0) await sleep(20)
-      await waitForVersions('busy', 2)
-      process.kill(running.pid ?? 0, 'SIGSTOP')
+  it('tells what is wrong, and no secret', async () => {
+    const service = await startService(50)
+    const config = writeConfig(service)
+    const lake = newLake('refused')
+    await feedbackWell('sync', '--config', config, ...lake)
+    const cases: ReadonlyArray<readonly [number, RegExp, Readonly<Record<string, string>>, ReadonlyArray<string>]> = [
+      [75, /PostgreSQL cannot be reached/, { PGPORT: '1' }, placeOf(lake)],
+      [78, /PostgreSQL refuses the catalogue/, { PGPASSWORD: 'wr0ng-pass' }, placeOf(lake)],
+      [78, /PostgreSQL refuses the catalogue/, {}, ['--lake', 'ducklake:postgres:dbname=refused password=wr0ng-pass']],
+      [78, /has no such version/, {}, [...placeOf(lake), '--at', '999']],
+      [
+        78,
+        /extension ducklake.*not on this machine.*pip install/,
+        { VIRTUAL_ENV: '', HOME: '/nonexistent' },
+        placeOf(lake),
+      ],
+      [75, /storage of the lake cannot be reached/, { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }, placeOf(lake)],
+    ]
+    for (const [status, message, changed, place] of cases) {
+      const result = await runProgram('feedback', ['verify', ...place], { env: { ...env, ...changed } })
+      expect([status, result.stderr]).toEqual([result.status, expect.stringMatching(message)])
+      expect(result.stderr).not.toMatch(/wr0ng-pass|lake-s3cret|p0stgres-pass/)
+    }
+    // An extension of another version: the end of its file says of which.
+    const extensions = newTempPath('extensions')
+    mkdirSync(extensions)
+    const bytes = readFileSync(findExtension('ducklake'))
+    const label = bytes.lastIndexOf('v1.')
+    writeFileSync(join(extensions, 'ducklake.duckdb_extension'), bytes.fill('v0.9.9', label, label + 6))
+    expect(await feedback('verify', ...placeOf(lake), '--extensions', extensions)).toMatchObject({
+      status: 78,
+      stderr: expect.stringMatching(/another version, or damaged.*pip install/),
+    })
+    // A bucket that may be read only, and one that refuses everything.
+    for (const refused of [/^(PUT|POST|DELETE)$/, /./]) {
+      const denied = { env: { ...env, AWS_ENDPOINT_URL: await startDenyingStorage(refused) } }
+      const sync = ['sync', '--config', config]
       for (const args of [
-        ['sync', '--config', writeConfig(service, 0)],
-        ['sync', '--config', writeConfig(service)],
-        ['forget', '--review', '1'],
-      ])
-        expect(await feedback(...args, ...placeOf(lake))).toMatchObject({
-          status: 75,
-          stderr: expect.stringContaining('is in use by another run'),
-        })
-      // A reader needs nobody's leave, and sees no later version.
-      const [{ version, tables } = { version: 0, tables: 0 }] = await readCounts('busy')
-      process.kill(running.pid ?? 0, 'SIGCONT')
-      expect(await running.ended).toMatchObject({ status: 0 })
-      expect((await readCounts('busy', version)).map((counts) => counts.tables)).toEqual([tables])
-      await service.stop()
-    },
-    10 * minutes,
-  )
-
-  it(
-    'erases a person from its tables, older versions, files and catalogue, though it is killed',
-    async () => {
-      const service = await startService(1500)
-      const config = writeConfig(service)
-      const lake = newLake('forgetful')
-      const ask = async (sql: string): Promise<string> =>
-        (await feedback('query', ...placeOf(lake), '--format', 'csv', sql)).stdout.trim().split('\n').at(-1) ?? ''
-      await feedbackWell('sync', '--config', config, ...lake, '--history')
-      await fetch(`${service.url}/__sandbox/churn?access_token=${service.token}`, {
-        method: 'POST',
-        body: '{"change": 200}',
-      })
-      await sleep(6000)
-      await feedbackWell('sync', '--config', config, ...placeOf(lake))
-      const [id = '', words = ''] = (
-        await ask(`SELECT "reviewId"::VARCHAR || '|' || any_value(response) FROM review_contents WHERE length(response) > 60
-                   GROUP BY "reviewId", response HAVING count(*) = 1 ORDER BY max(response) OVER () = response DESC, length(response) DESC LIMIT 1`)
-      )
-        .replaceAll('"', '')
-        .split('|')
-      const versions = () => ask(`SELECT count(*) FROM ducklake_snapshots('lake')`)
-
-      // Nothing is found of an id that is not there, and no version goes.
-      const before = Number(await versions())
-      const nobody = await feedback('forget', ...placeOf(lake), '--review', '1', '--json')
-      expect(JSON.parse(nobody.stdout)).toMatchObject({ removed: [], lake: { expired: false, unknown_files: [] } })
-      expect(Number(await versions())).toBeGreaterThanOrEqual(before)
-      expect(await findWords('forgetful', words)).toEqual({ files: expect.any(Number), catalogue: expect.any(Number) })
-      expect((await findWords('forgetful', words)).files).toBeGreaterThan(0)
-
-      // A writer that is killed as it commits leaves files with the words that no version names; beside them lies a file of someone else.
-      await killAsItCommits('forgetful', ['sync', '--config', config, ...placeOf(lake), '--full-refresh'])
-      const left = await listOrphans('forgetful')
-      expect(left.some((key) => key.includes('/main/review_contents/'))).toBe(true)
-      expect(await holdWords(left, words)).toBe(true)
-      const [stranger, notes] = ['forgetful/main/review_contents/mine.parquet', 'forgetful/notes.txt']
-      for (const key of [stranger, notes])
-        await fetch(storageUrl(key), { method: 'PUT', body: await writeParquet(`SELECT 'of someone else' AS "text"`) })
-
-      for (const delay of [900, 1200, 1500, 1800]) {
-        const running = startProgram('feedback', ['forget', ...placeOf(lake), '--review', id], { env })
-        await sleep(delay)
-        running.kill('SIGKILL')
-        await running.ended
+        [...sync, ...placeOf(lake), '--full-refresh'],
+        [...sync, ...newLake(`denied${refused.source.length}`)],
+      ]) {
+        const result = await runProgram('feedback', args, denied)
+        expect(result).toMatchObject({ status: 78, stderr: expect.stringContaining('storage refuses access') })
+        expect(result.stderr).not.toMatch(/lake-s3cret|p0stgres-pass/)
       }
-      const done = await feedback('forget', ...placeOf(lake), '--review', id, '--wait', '30s')
-      expect(done).toMatchObject({ status: 0, stdout: expect.stringContaining(stranger) })
-      expect(done.stdout).not.toContain(words)
-      expect(await listOrphans('forgetful')).toEqual([stranger])
-      expect(await listObjects(notes)).toEqual([notes])
-      expect(await findWords('forgetful', words)).toEqual({ files: 0, catalogue: 0 })
-      expect(await ask(`SELECT count(*) FROM reviews WHERE id = ${id}`)).toBe('0')
+    }
+    for (const sql of [
+      "FROM postgres_query('lake_locks', 'SELECT 1')",
+      `FROM "Postgres_Scan"('dbname=postgres', 'pg_catalog', 'pg_user')`,
+      "CALL postgres_execute('lake_locks', 'SELECT 1')",
+      "FROM query -- a remark\n ('FROM postgres' || '_query(1, 2)')",
+      `FROM "query"/**/('SELECT 1')`,
+      "FROM json_execute_serialized_sql('{}')",
+      "FROM query_table('duckdb_' || 'databases')",
+      'FROM __ducklake_metadata_lake.pg_catalog.pg_authid',
+      'FROM "__DuckLake_Metadata_Lake"."public"."others"',
+      'FROM __ducklake_metadata_lake /* */ . public . others',
+    ])
+      expect(await feedback('query', ...placeOf(lake), sql)).toMatchObject({
+        status: 78,
+        stderr: expect.stringContaining('A query reaches the lake alone'),
+      })
+    for (const sql of [
+      'FROM duckdb_databases()',
+      'PRAGMA database_list',
+      'SELECT file FROM "Pragma_Database_List"()',
+      "SELECT current_setting('allowed_paths')",
+      'FROM duckdb_settings()',
+      'FROM pg_catalog.pg_settings',
+    ])
+      expect(await feedback('query', ...placeOf(lake), sql)).toMatchObject({
+        status: 78,
+        stderr: expect.stringContaining('which may hold a password'),
+      })
+    for (const [sql, wanted] of [
+      ['SELECT count(*) AS n FROM reviews', '50'],
+      ["SELECT count(*) AS n FROM __ducklake_metadata_lake.ducklake_table WHERE table_name = 'reviews'", '1'],
+      ['SELECT min(snapshot_id) AS n FROM "__ducklake_metadata_lake"."public"."ducklake_snapshot"', '0'],
+    ] as const)
+      expect((await feedback('query', ...placeOf(lake), '--format', 'csv', sql)).stdout.split('\n')[1]).toBe(wanted)
+    const other = await feedback(
+      'sync',
+      '--config',
+      config,
+      ...placeOf(newLake('other')),
+      '--data',
+      's3://lake/refused',
+    )
+    expect(other).toMatchObject({ status: 78, stderr: expect.stringContaining('has files of another lake') })
+    const nowhere = await feedback(
+      'sync',
+      '--config',
+      config,
+      ...placeOf(newLake('nowhere')),
+      '--data',
+      's3://no-such-bucket/x',
+    )
+    expect(nowhere).toMatchObject({ status: 78, stderr: expect.stringContaining('no such bucket') })
+    const tight = await feedback('sync', '--config', config, ...newLake('tight'), '--memory-limit', '16MB')
+    expect(tight).toMatchObject({ status: 78, stderr: expect.stringContaining('the limit of 16MB. Raise it with') })
+    const password = postgres.env.PGPASSWORD
+    postgres.ask(`\\c refused\nUPDATE ducklake_metadata SET value = '99.0' WHERE key = 'version'`)
+    const newer = await feedback('verify', ...placeOf(lake))
+    expect(newer).toMatchObject({ status: 78, stderr: expect.stringContaining('another version of DuckLake') })
+    expect(newer.stderr).not.toContain(password)
+    await service.stop()
+  })
 
-      await feedbackWell('sync', '--config', config, ...placeOf(lake), '--full-refresh')
-      expect(await ask(`SELECT count(*) FROM reviews WHERE id = ${id}`)).toBe('0')
-      expect(await findWords('forgetful', words)).toEqual({ files: 0, catalogue: 0 })
-      await feedbackWell('verify', ...placeOf(lake))
-      await service.stop()
-    },
-    10 * minutes,
-  )
+  it('gives a share to one process at a time, and the lake to none who needs all of it', async () => {
+    const service = await startService(2000)
+    const lake = newLake('busy')
+    const running = startProgram('feedback', ['sync', '--config', writeConfig(service, 0), ...lake], { env })
+    const locksSql = `SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = 'busy' AND locktype = 'advisory' AND objid >= 1000`
+    while (Number(postgres.ask(locksSql)) === 0) await sleep(20)
+    await waitForVersions('busy', 2)
+    process.kill(running.pid ?? 0, 'SIGSTOP')
+    for (const args of [
+      ['sync', '--config', writeConfig(service, 0)],
+      ['sync', '--config', writeConfig(service)],
+      ['forget', '--review', '1'],
+    ])
+      expect(await feedback(...args, ...placeOf(lake))).toMatchObject({
+        status: 75,
+        stderr: expect.stringContaining('is in use by another run'),
+      })
+    // A reader needs nobody's leave, and sees no later version.
+    const [{ version, tables } = { version: 0, tables: 0 }] = await readCounts('busy')
+    process.kill(running.pid ?? 0, 'SIGCONT')
+    expect(await running.ended).toMatchObject({ status: 0 })
+    expect((await readCounts('busy', version)).map((counts) => counts.tables)).toEqual([tables])
+    await service.stop()
+  })
 
-  it(
-    'waits with an erasure for transactions that PostgreSQL keeps deleted rows for',
-    async () => {
-      const service = await startService(200)
-      const lake = newLake('watched')
-      await feedbackWell('sync', '--config', writeConfig(service), ...lake)
-      const found = await feedback(
-        ...['query', ...placeOf(lake), '--format', 'csv'],
-        `SELECT "reviewId", response FROM review_contents WHERE length(response) > 60 ORDER BY response DESC LIMIT 1`,
-      )
-      const [, id = '', words = ''] = /^(\d+),"?(.*?)"?$/.exec(found.stdout.split('\n')[1] ?? '') ?? []
+  it('erases a person from its tables, older versions, files and catalogue, though it is killed', async () => {
+    const service = await startService(1500)
+    const config = writeConfig(service)
+    const lake = newLake('forgetful')
+    const ask = async (sql: string): Promise<string> =>
+      (await feedback('query', ...placeOf(lake), '--format', 'csv', sql)).stdout.trim().split('\n').at(-1) ?? ''
+    await feedbackWell('sync', '--config', config, ...lake, '--history')
+    await fetch(`${service.url}/__sandbox/churn?access_token=${service.token}`, {
+      method: 'POST',
+      body: '{"change": 200}',
+    })
+    await sleep(6000)
+    await feedbackWell('sync', '--config', config, ...placeOf(lake))
+    const [id = '', words = ''] = (
+      await ask(`SELECT "reviewId"::VARCHAR || '|' || any_value(response) FROM review_contents WHERE length(response) > 60
+                   GROUP BY "reviewId", response HAVING count(*) = 1 ORDER BY max(response) OVER () = response DESC, length(response) DESC LIMIT 1`)
+    )
+      .replaceAll('"', '')
+      .split('|')
+    const versions = () => ask(`SELECT count(*) FROM ducklake_snapshots('lake')`)
+
+    // Nothing is found of an id that is not there, and no version goes.
+    const before = Number(await versions())
+    const nobody = await feedback('forget', ...placeOf(lake), '--review', '1', '--json')
+    expect(JSON.parse(nobody.stdout)).toMatchObject({ removed: [], lake: { expired: false, unknown_files: [] } })
+    expect(Number(await versions())).toBeGreaterThanOrEqual(before)
+    expect(await findWords('forgetful', words)).toEqual({ files: expect.any(Number), catalogue: expect.any(Number) })
+    expect((await findWords('forgetful', words)).files).toBeGreaterThan(0)
+
+    // A writer that is killed as it commits leaves files with the words that no version names; beside them lies a file of someone else.
+    await killAsItCommits('forgetful', ['sync', '--config', config, ...placeOf(lake), '--full-refresh'])
+    const left = await listOrphans('forgetful')
+    expect(left.some((key) => key.includes('/main/review_contents/'))).toBe(true)
+    expect(await holdWords(left, words)).toBe(true)
+    const [stranger, notes] = ['forgetful/main/review_contents/mine.parquet', 'forgetful/notes.txt']
+    for (const key of [stranger, notes])
+      await fetch(storageUrl(key), { method: 'PUT', body: await writeParquet(`SELECT 'of someone else' AS "text"`) })
+
+    for (const delay of [900, 1200, 1500, 1800]) {
       const running = startProgram('feedback', ['forget', ...placeOf(lake), '--review', id], { env })
-      // A transaction that psql begins at once, which reads no table of the lake and stays open until the erasure has asked for older ones.
-      postgres.ask(`\\c watched
+      await sleep(delay)
+      running.kill('SIGKILL')
+      await running.ended
+    }
+    const done = await feedback('forget', ...placeOf(lake), '--review', id, '--wait', '30s')
+    expect(done).toMatchObject({ status: 0, stdout: expect.stringContaining(stranger) })
+    expect(done.stdout).not.toContain(words)
+    expect(await listOrphans('forgetful')).toEqual([stranger])
+    expect(await listObjects(notes)).toEqual([notes])
+    expect(await findWords('forgetful', words)).toEqual({ files: 0, catalogue: 0 })
+    expect(await ask(`SELECT count(*) FROM reviews WHERE id = ${id}`)).toBe('0')
+
+    await feedbackWell('sync', '--config', config, ...placeOf(lake), '--full-refresh')
+    expect(await ask(`SELECT count(*) FROM reviews WHERE id = ${id}`)).toBe('0')
+    expect(await findWords('forgetful', words)).toEqual({ files: 0, catalogue: 0 })
+    await feedbackWell('verify', ...placeOf(lake))
+    await service.stop()
+  })
+
+  it('waits with an erasure for transactions that PostgreSQL keeps deleted rows for', async () => {
+    const service = await startService(200)
+    const lake = newLake('watched')
+    await feedbackWell('sync', '--config', writeConfig(service), ...lake)
+    const found = await feedback(
+      ...['query', ...placeOf(lake), '--format', 'csv'],
+      `SELECT "reviewId", response FROM review_contents WHERE length(response) > 60 ORDER BY response DESC LIMIT 1`,
+    )
+    const [, id = '', words = ''] = /^(\d+),"?(.*?)"?$/.exec(found.stdout.split('\n')[1] ?? '') ?? []
+    const running = startProgram('feedback', ['forget', ...placeOf(lake), '--review', id], { env })
+    // A transaction that psql begins at once, which reads no table of the lake and stays open until the erasure has asked for older ones.
+    postgres.ask(`\\c watched
         BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;
         DO $$ BEGIN
           WHILE NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%age(backend_xmin)%') LOOP
@@ -696,52 +664,42 @@ describe('a lake in PostgreSQL and S3', () => {
           END LOOP;
         END $$;
         SELECT pg_sleep(2); COMMIT;`)
-      expect(await running.ended).toMatchObject({ status: 0 })
-      expect(words.length).toBeGreaterThan(20)
-      expect(await findWords('watched', words)).toEqual({ files: 0, catalogue: 0 })
-      await service.stop()
-    },
-    10 * minutes,
-  )
+    expect(await running.ended).toMatchObject({ status: 0 })
+    expect(words.length).toBeGreaterThan(20)
+    expect(await findWords('watched', words)).toEqual({ files: 0, catalogue: 0 })
+    await service.stop()
+  })
 
-  it(
-    'erases nobody as a user whom PostgreSQL does not let write the catalogue anew',
-    async () => {
-      const service = await startService(50)
-      const lake = newLake('owned')
-      await feedbackWell('sync', '--config', writeConfig(service), ...lake)
-      postgres.ask(`CREATE ROLE clerk LOGIN PASSWORD '${env.PGPASSWORD}';
+  it('erases nobody as a user whom PostgreSQL does not let write the catalogue anew', async () => {
+    const service = await startService(50)
+    const lake = newLake('owned')
+    await feedbackWell('sync', '--config', writeConfig(service), ...lake)
+    postgres.ask(`CREATE ROLE clerk LOGIN PASSWORD '${env.PGPASSWORD}';
         \\c owned
         GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk; GRANT ALL ON SCHEMA public TO clerk;`)
-      const count = () => feedback('query', ...placeOf(lake), '--format', 'csv', 'SELECT count(*) FROM reviews')
-      const { stdout } = await feedback('query', ...placeOf(lake), '--format', 'csv', 'SELECT min(id) FROM reviews')
-      const forget = ['forget', ...placeOf(lake), '--review', stdout.trim().split('\n')[1] ?? '']
-      expect(await runProgram('feedback', forget, { env: { ...env, PGUSER: 'clerk' } })).toMatchObject({
-        status: 78,
-        stderr: expect.stringContaining('only the owner of the database'),
-      })
-      expect((await count()).stdout).toContain('\n50')
-      await feedbackWell(...forget)
-      expect((await count()).stdout).toContain('\n49')
-      await service.stop()
-    },
-    10 * minutes,
-  )
+    const count = () => feedback('query', ...placeOf(lake), '--format', 'csv', 'SELECT count(*) FROM reviews')
+    const { stdout } = await feedback('query', ...placeOf(lake), '--format', 'csv', 'SELECT min(id) FROM reviews')
+    const forget = ['forget', ...placeOf(lake), '--review', stdout.trim().split('\n')[1] ?? '']
+    expect(await runProgram('feedback', forget, { env: { ...env, PGUSER: 'clerk' } })).toMatchObject({
+      status: 78,
+      stderr: expect.stringContaining('only the owner of the database'),
+    })
+    expect((await count()).stdout).toContain('\n50')
+    await feedbackWell(...forget)
+    expect((await count()).stdout).toContain('\n49')
+    await service.stop()
+  })
 
-  it(
-    'costs a writer of a lake no more than a quarter over one of a file',
-    async () => {
-      const service = await startService(300_000)
-      const config = writeConfig(service)
-      const select = ['--select', 'reviews,deleted_reviews']
-      const file = await timedRun(['sync', '--config', config, '--db', newTempPath('duckdb'), ...select])
-      const lake = await timedRun(['sync', '--config', config, ...newLake('cost'), ...select])
-      await service.stop()
-      console.log(`300,000 reviews: ${file.toFixed(1)} s of CPU into a file, ${lake.toFixed(1)} s into a lake`)
-      expect(file / lake).toBeGreaterThan(0.8)
-    },
-    15 * minutes,
-  )
+  it('costs a writer of a lake no more than a quarter over one of a file', async () => {
+    const service = await startService(300_000)
+    const config = writeConfig(service)
+    const select = ['--select', 'reviews,deleted_reviews']
+    const file = await timedRun(['sync', '--config', config, '--db', newTempPath('duckdb'), ...select])
+    const lake = await timedRun(['sync', '--config', config, ...newLake('cost'), ...select])
+    await service.stop()
+    console.log(`300,000 reviews: ${file.toFixed(1)} s of CPU into a file, ${lake.toFixed(1)} s into a lake`)
+    expect(file / lake).toBeGreaterThan(0.8)
+  })
 })
 
 describe('shares that write the same reviews', () => {
@@ -897,7 +855,7 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
         }
       }
       // One share is never killed, and is read into a file too, beside the others: what both cost can be compared.
-      const spared = 4
+      const spared = shareCount - 1
       const file = start(spared, ['--db', newTempPath('duckdb')])
       const cpu = { lake: 0, file: 0 }
       const watching = (async () => {

@@ -11,6 +11,7 @@ import { type ForgetReceipt, forgetPersons } from '../../connector/snapshot/forg
 import { openDatabase, quoteIdentifier } from '../../connector/snapshot/store/database'
 import { closeSnapshot } from '../../connector/snapshot/store/file'
 import { verifySnapshot } from '../../connector/snapshot/verify/verify'
+import { draws } from '../support/draws'
 import { newTempPath } from '../support/files'
 import {
   commitInParts,
@@ -553,7 +554,7 @@ describe('forgetPersons', () => {
         const left = some.flatMap(({ text }, n) => (rows.includes(text) ? [n] : []))
         expect(left).toEqual([...loaded].filter((n) => !forgotten.has(n)).sort())
       }),
-      { numRuns: 4 },
+      draws(4),
     )
   })
 })

@@ -11,15 +11,15 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { diffSnapshots, hashContent, isIdentical } from '../../connector/snapshot/diff'
 import { compactSnapshot } from '../../connector/snapshot/rewrite'
 import { closeSnapshot } from '../../connector/snapshot/store/file'
 import { setReportingTimeZone } from '../../connector/snapshot/store/views'
 import { verifySnapshot } from '../../connector/snapshot/verify/verify'
+import { drawCount } from '../support/draws'
 import { newTempPath, writeTempFile } from '../support/files'
-import { runProgram, startProgram } from '../support/program'
+import { killOnceWritten, runProgram, startProgram } from '../support/program'
 import {
   contentJson,
   openSnapshotFile,
@@ -142,22 +142,19 @@ describe('feedback compact', () => {
   it('leaves a whole file whenever it is killed, and the next one cleans up', async () => {
     const path = await writeSnapshot()
     const { hash } = await read(path)
-    const started = performance.now()
     expect((await runProgram('feedback', ['compact', '--db', path])).status).toBe(0)
-    const whole = performance.now() - started
-    const moments = [0.5, 0.7, 0.85, 0.95]
-    for (const part of moments) {
+    const bytes = statSync(path).size
+    const kills = drawCount(4)
+    for (let kill = 0; kill < kills; kill += 1) {
       const run = startProgram('feedback', ['compact', '--db', path])
-      await sleep(whole * part)
-      run.kill('SIGKILL')
-      await run.ended
+      await killOnceWritten(run, `${path}.compact`, (bytes * kill) / kills)
       expect((await read(path)).hash).toEqual(hash)
     }
     writeFileSync(`${path}.compact`, 'left by a run that was killed')
     expect((await runProgram('feedback', ['compact', '--db', path])).status).toBe(0)
     expect(filesBeside(path)).toEqual([basename(path)])
     expect((await read(path)).hash).toEqual(hash)
-  }, 60_000)
+  })
 
   it('waits for no other process unless asked, and changes nothing', async () => {
     const path = await writeSnapshot()

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { toMillis } from '../../connector/api/model/scalar'
 import { partitionWindows } from '../../connector/streams/source-env'
+import { draws } from '../support/draws'
 
 const start = Date.parse('2024-01-15T00:00:00Z')
 const now = Date.parse('2024-04-10T00:00:00Z')
@@ -61,6 +62,7 @@ describe('partitionWindows', () => {
           expect(windows.filter(({ kind }) => kind === 'part').some(serves(time, inclusive))).toBe(true)
         },
       ),
+      draws(100),
     )
   })
 })

@@ -9,6 +9,7 @@ import type { CheckpointInterval } from '../../connector/cdk/read'
 import { defineStream, type Message, type SyncMode } from '../../connector/cdk/stream'
 import type { CutRecord } from '../../connector/export/cut/record'
 import { createExportReader } from '../../connector/streams/export-reader'
+import { draws } from '../support/draws'
 import { orders } from '../support/export-arbitraries'
 import { type ExportTraits, type SimulatedExport, simulateExport, stableTraits } from '../support/export-simulation'
 import { copyState, createSourceEnv, everyCheckpoint, lastCheckpointOnly, readMessages } from '../support/in-process'
@@ -156,20 +157,16 @@ test.each([
   ['a full refresh', { ...oneStream, syncMode: 'full_refresh' as const }],
   ['every checkpoint', { ...oneStream, checkpointInterval: everyCheckpoint }],
   ['streams that share a reader', { ...oneStream, names: ['reviews', 'review_tasks', 'locations'] }],
-])(
-  'a run over an unchanging service loses no row wherever it is stopped: %s',
-  { timeout: 60_000 },
-  async (_, setting) => {
-    const interruptions: Interruption[] = Array.from({ length: 8 * setting.names.length }, (_, messages) =>
-      [0, 25, 50, 75].map((microtasks): Interruption => ({ kind: 'stop', messages: messages + 2, microtasks })),
-    ).flat()
-    const lost: string[] = []
-    for (const interruption of interruptions)
-      for (const row of (await runInterrupted(setting, [interruption])).slice(0, 1))
-        lost.push(`${row} after ${interruption.messages} messages and ${interruption.microtasks} microtasks`)
-    expect(lost).toEqual([])
-  },
-)
+])('a run over an unchanging service loses no row wherever it is stopped: %s', async (_, setting) => {
+  const interruptions: Interruption[] = Array.from({ length: 8 * setting.names.length }, (_, messages) =>
+    [0, 25, 50, 75].map((microtasks): Interruption => ({ kind: 'stop', messages: messages + 2, microtasks })),
+  ).flat()
+  const lost: string[] = []
+  for (const interruption of interruptions)
+    for (const row of (await runInterrupted(setting, [interruption])).slice(0, 1))
+      lost.push(`${row} after ${interruption.messages} messages and ${interruption.microtasks} microtasks`)
+  expect(lost).toEqual([])
+})
 
 const anyInterruption: fc.Arbitrary<Interruption> = fc.record({
   kind: fc.constantFrom('stop', 'stop', 'wait', 'kill'),
@@ -199,7 +196,7 @@ const anySetting: fc.Arbitrary<Setting> = fc.record({
   names: fc.constantFrom(['reviews'], ['reviews', 'review_tasks']),
 })
 
-test('runs lose no row however often, and wherever, they are interrupted', { timeout: 600_000 }, async () => {
+test('runs lose no row however often, and wherever, they are interrupted', async () => {
   await fc.assert(
     fc.asyncProperty(
       anySetting,
@@ -208,6 +205,6 @@ test('runs lose no row however often, and wherever, they are interrupted', { tim
         expect(await runInterrupted(setting, interruptions)).toEqual([])
       },
     ),
-    { numRuns: Number(process.env.SCAN_RUNS ?? 50) },
+    draws(50),
   )
 })

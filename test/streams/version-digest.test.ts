@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createKeyDigest, createVersionDigests, createVersionHash } from '../../connector/streams/version-digest'
+import { draws } from '../support/draws'
 
 /** 60 bits of the MD5, as the SQL of an audit computes them. */
 const hashOf = (text: string): bigint => BigInt(`0x${createHash('md5').update(text).digest('hex').slice(0, 15)}`)
@@ -61,6 +62,7 @@ describe('the hash of a version', () => {
           expect((BigInt(high) << 28n) + BigInt(low)).toBe(hashOf(`${number}:${version}`))
         },
       ),
+      draws(100),
     )
   })
 })
@@ -73,6 +75,7 @@ describe('the digests of streams', () => {
         expect(digestOf(all)).toEqual(expected(all))
         expect(digestOf([...shuffled.map(([each]) => each), ...all])).toEqual(expected(all))
       }),
+      draws(100),
     )
   })
 

@@ -13,7 +13,7 @@ export const testCorpus = (file: string): void => {
       return { seed, kept: kept === '-' ? [] : ['--only', kept], showed: words.join(' ') }
     })
 
-  describe('a world that once broke a promise keeps them all', { timeout: 120_000 }, () => {
+  describe('a world that once broke a promise keeps them all', () => {
     test.each(worlds)('seed $seed: $showed', async ({ seed, kept }) => {
       const { status, stdout } = await simulate('--seed', seed, ...kept)
       expect(stdout).toContain('0 broke a promise')

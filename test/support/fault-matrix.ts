@@ -1,5 +1,6 @@
 import type { Failure } from '../../connector/cdk/failure'
 import { type Fault, type FaultKind, faultKinds } from '../../connector/sandbox/faults/plan'
+import { drawCount, drawSeed } from './draws'
 import { random } from './random'
 
 /** How a run ends: with all rows; or with a failure, or without some rows, and the next run reads the rest. */
@@ -68,24 +69,22 @@ const allCases: ReadonlyArray<FaultCase> = (['first', 'middle', 'last'] as const
   ([0, 1, 2] as const).map((countIndex) => ({ at, countIndex })),
 )
 
-const isWhole = process.env.MATRIX === 'whole'
-export const seed = Number(process.env.SEED ?? 20261121)
-
-/** One random case, or none. */
-const sampleCases = (family: number, kind: FaultKind): ReadonlyArray<FaultCase> => {
-  const nextRandom = random(seed + 1000 * family + kinds.indexOf(kind))
-  const index = Math.floor(nextRandom() * allCases.length)
-  return nextRandom() < 1 / 3 ? allCases.slice(index, index + 1) : []
+/** So many cases of a kind of fault, one in `npm test`: DRAWS=9 takes all, SEED=N others. */
+const drawCases = (family: number, kind: FaultKind): ReadonlyArray<FaultCase> => {
+  const nextRandom = random(drawSeed + 1000 * family + kinds.indexOf(kind))
+  return allCases
+    .map((each) => ({ each, place: nextRandom() }))
+    .sort((a, b) => a.place - b.place)
+    .slice(0, drawCount(1))
+    .map(({ each }) => each)
 }
 
-/** The cases that are tested of a family, by kind of fault: all if MATRIX is whole, else a few, which depend on SEED. */
+/** The cases that are tested of a family, by kind of fault. */
 export const faultCasesOf = (
   family: number,
   of: ReadonlyArray<FaultKind> = kinds,
 ): ReadonlyArray<readonly [kind: FaultKind, cases: ReadonlyArray<FaultCase>]> =>
-  of
-    .map((kind) => [kind, isWhole ? allCases : sampleCases(family, kind)] as const)
-    .filter(([, cases]) => cases.length > 0)
+  of.map((kind) => [kind, drawCases(family, kind)])
 
 /** The number of the first request with a fault, if there are `requests` in all. */
 export const firstFaultyRequest = (at: FaultCase['at'], requests: number): number =>

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import manifest from '../../package.json'
 
 /** What `npm run build` made; CONNECTOR_BUILD names another folder in its place. */
@@ -87,3 +89,14 @@ export const runProgram = (
   args: ReadonlyArray<string>,
   options?: ProgramOptions,
 ): Promise<ProgramResult> => startProgram(program, args, options).ended
+
+/** Kills a program once a file that it writes has so many bytes, or lets it end before. */
+export const killOnceWritten = async (program: RunningProgram, path: string, bytes: number): Promise<ProgramResult> => {
+  let hasEnded = false
+  void program.ended.then(() => {
+    hasEnded = true
+  })
+  while (!hasEnded && (statSync(path, { throwIfNoEntry: false })?.size ?? -1) < bytes) await sleep(1)
+  program.kill('SIGKILL')
+  return program.ended
+}

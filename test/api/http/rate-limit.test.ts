@@ -17,6 +17,7 @@ import {
 } from '../../../connector/api/http/rate-limit'
 import { defined } from '../../../connector/cdk/schema'
 import { createFakeClock } from '../../support/clock'
+import { draws } from '../../support/draws'
 
 /** Lets every request leave at once. */
 const unlimitedLimiter = {
@@ -176,7 +177,7 @@ describe('a configured rate', () => {
           expect(maxInWindow(arrived, 60_000)).toBeLessThanOrEqual(perMinute)
         },
       ),
-      { seed: 20261121 },
+      draws(100),
     )
   })
 
@@ -232,7 +233,7 @@ describe('a configured rate', () => {
           expect(maxInWindow(sendTimes, 60_000)).toBeLessThanOrEqual(requests_per_minute)
         },
       ),
-      { seed: 20261121, numRuns: 60 },
+      draws(60),
     )
   })
 

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog } from '../../../connector/cdk/airbyte/catalog'
 import { parseJson } from '../../../connector/cdk/json/decode'
 import { decodeAirbyteState, decodeSingerState as readSingerState } from '../../../connector/cdk/state-file'
-
-const seed = 20261121
+import { draws } from '../../support/draws'
 
 /** JSON values made of the words that states and catalogs are made of. */
 const value = fc.letrec((tie) => ({
@@ -39,7 +38,7 @@ const value = fc.letrec((tie) => ({
   ),
 })).node
 
-describe(`states and catalogs of any form (seed ${seed})`, () => {
+describe('states and catalogs of any form', () => {
   it.each<[string, (value: unknown) => E.Either<{ readonly _tag: string; readonly message: string }, unknown>]>([
     ['state', decodeAirbyteState],
     ['catalog', decodeConfiguredCatalog('source')],
@@ -58,7 +57,7 @@ describe(`states and catalogs of any form (seed ${seed})`, () => {
         expect(JSON.stringify(any)).toBe(before)
         expect(Object.getPrototypeOf({})).toBe(Object.prototype)
       }),
-      { seed, numRuns: 3000 },
+      draws(3000),
     )
     expect(counts.read).toBeGreaterThan(5)
     expect(counts.refused).toBeGreaterThan(1000)
@@ -80,7 +79,7 @@ describe(`states and catalogs of any form (seed ${seed})`, () => {
           )
         },
       ),
-      { seed, numRuns: 500 },
+      draws(500),
     )
   })
 
@@ -94,7 +93,7 @@ describe(`states and catalogs of any form (seed ${seed})`, () => {
         refusedCount += 1
         expect(answer.left).toMatch(/^is not JSON: (it ends too early or is empty|it breaks at line \d+, column \d+)$/)
       }),
-      { seed, numRuns: 1000 },
+      draws(1000),
     )
     expect(refusedCount).toBeGreaterThan(300)
   })

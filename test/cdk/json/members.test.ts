@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type JsonSpan, readMembersAt, readObjectMembers, valueAt } from '../../../connector/cdk/json/decode'
+import { draws } from '../../support/draws'
 
 const values = (line: string, members: ReadonlyMap<string, JsonSpan> | undefined): unknown =>
   members && Object.fromEntries([...members].map(([name, span]) => [name, valueAt(Buffer.from(line), span)]))
@@ -20,7 +21,7 @@ describe('readObjectMembers', () => {
           expect(values(line, readMembersAt(Buffer.from(line), { from: 1, to: line.length - 1 }))).toEqual(parsed)
         },
       ),
-      { seed: 20261121, numRuns: 1000 },
+      draws(1000),
     )
   })
 

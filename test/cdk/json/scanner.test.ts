@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { findValueEnd } from '../../../connector/cdk/json/decode'
 import { createScanner, JsonSyntaxError, skipSpace, skipValue } from '../../../connector/cdk/json/scanner'
 import { byteMutation, mutateBytes } from '../../support/byte-mutation'
-
-const seed = 20261121
+import { draws } from '../../support/draws'
 
 const isJson = (bytes: Buffer): boolean => {
   try {
@@ -46,7 +45,7 @@ describe('skipValue', () => {
         expect(isValue(bytes)).toBe(isJson(bytes))
         count[isJson(bytes) ? 'json' : 'other'] += 1
       }),
-      { seed, numRuns: 20_000 },
+      draws(20_000),
     )
     expect(Math.min(count.json, count.other)).toBeGreaterThan(4000)
   })
@@ -99,7 +98,7 @@ describe('findValueEnd', () => {
         const scanner = createScanner(Buffer.from(`${json},"x"]}`))
         expect(findValueEnd(scanner, 0)).toBe(skipValue(scanner, 0))
       }),
-      { seed, numRuns: 2000 },
+      draws(2000),
     )
   })
 
@@ -111,7 +110,7 @@ describe('findValueEnd', () => {
         expect(end).toBeGreaterThanOrEqual(-1)
         expect(end).toBeLessThanOrEqual(bytes.length)
       }),
-      { seed, numRuns: 5000 },
+      draws(5000),
     )
   })
 })

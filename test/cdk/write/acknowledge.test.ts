@@ -11,8 +11,7 @@ import {
   type PendingRecord,
 } from '../../../connector/cdk/write/acknowledge'
 import { noDeadLetters } from '../../../connector/cdk/write/dead-letters'
-
-const seed = 20261121
+import { draws } from '../../support/draws'
 
 const streamOf = (id: string) => ({
   id,
@@ -128,7 +127,7 @@ describe('the acknowledgement queue', () => {
           }
         },
       ),
-      { seed, numRuns: 200 },
+      draws(200),
     )
   })
 

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { type Failure, transientFailure, unexpectedFailure } from '../../../connector/cdk/failure'
 import type { BatchAnswer, OpenSink } from '../../../connector/cdk/stream'
 import { type BatchersOptions, type BatchItem, createBatchers, takeBatch } from '../../../connector/cdk/write/batch'
-
-const seed = 20261121
+import { draws } from '../../support/draws'
 
 const item = (key: string, bytes = 1): BatchItem => ({ key, bytes, queuedAt: 0 })
 const size = { count: 3, bytes: 10 }
@@ -60,7 +59,7 @@ describe('takeBatch', () => {
           expect(batch.length <= 1 || bytes <= size.bytes).toBe(true)
         },
       ),
-      { seed, numRuns: 500 },
+      draws(500),
     )
     expect(counts.taken).toBeGreaterThan(300)
     expect(counts.left).toBeGreaterThan(300)

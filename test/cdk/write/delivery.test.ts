@@ -6,10 +6,10 @@ import { describe, expect, it } from 'vitest'
 import { type Failure, transientFailure } from '../../../connector/cdk/failure'
 import type { BatchAnswer, OpenSink } from '../../../connector/cdk/stream'
 import { deliverBatch } from '../../../connector/cdk/write/delivery'
+import { draws } from '../../support/draws'
 
 type TestSink = Pick<OpenSink<number>, 'write' | 'isReachable'>
 
-const seed = 20261121
 const accepted = { _tag: 'Accepted' } as const
 const acceptAll = (items: ReadonlyArray<number>): BatchAnswer => ({
   _tag: 'Verdicts',
@@ -43,7 +43,7 @@ describe('delivering a batch', () => {
           items.map((item) => (bad.includes(item) ? 'Rejected' : 'Accepted')),
         )
       }),
-      { seed, numRuns: 100 },
+      draws(100),
     ))
 
   it('finds the size that passes if a batch is refused for its size', async () => {

@@ -156,7 +156,7 @@ describe.each(Object.entries(refusals))('a service that answers a page behind th
     ['transparency_reviews', 'by windows'],
     ['comments', 'from page to page'],
     ['transparency_reviews', 'from page to page'],
-  ] as const)('is read to its end: %s %s', { timeout: 120_000 }, async ([stream, way], { onTestFinished, expect }) => {
+  ] as const)('is read to its end: %s %s', async ([stream, way], { onTestFinished, expect }) => {
     const usesDates = way === 'by windows'
     const { run } = await startRuns(
       stream,
@@ -207,7 +207,7 @@ describe('a refused page', () => {
     ['an internal error', [200, 'INTERNAL_ERROR_500']],
     ['a refused token', [200, 401]],
     ['a lack of permission', [403, 403]],
-  ] as const)('is an error where it is %s', { timeout: 60_000 }, async (_, refusal) => {
+  ] as const)('is an error where it is %s', async (_, refusal) => {
     const { run } = await startRuns('comments', { location_ids: ['10'] }, ({ ids, page, pageOf }) =>
       page > 0 ? { refusal } : ids.map((id) => ({ id, rows: pageOf(held[id] ?? []) })),
     )

@@ -153,9 +153,7 @@ describe.each(['named in the config', 'found in the reviews'])('every stream, wi
     expect(sorted(warehouse.rows('entity_ratings'))).toEqual(sorted(ratings))
   }
 
-  it('equals the data of the service after the first run, after each change, and after a full refresh', {
-    timeout: 120_000,
-  }, async () => {
+  it('equals the data of the service after the first run, after each change, and after a full refresh', async () => {
     const first = await read()
     expect(Object.keys(first).sort()).toEqual(streams.map(({ name }) => name).sort())
     const already = held.rows('deleted_reviews').length

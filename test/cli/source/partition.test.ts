@@ -10,7 +10,6 @@ const perMinute = 1200
 
 it.skipIf(missingRedis !== undefined)(
   'eight processes share a backfill and a rate limit while the service changes, and one connection continues',
-  { timeout: 180_000 },
   async () => {
     const redis = await startRedis()
     const { sandbox, now, stopChanges } = await startChangingSandbox({

@@ -182,9 +182,7 @@ describe('a service that cannot be read to its end', () => {
   })
 })
 
-it('a run that is killed while it scrolls is followed by one that reads all', { timeout: 120_000 }, async ({
-  onTestFinished,
-}) => {
+it('a run that is killed while it scrolls is followed by one that reads all', async ({ onTestFinished }) => {
   const started = await startService({ ...publishedTraits, maxPageSize: 10, changes: 0.5 }, onTestFinished, 1500)
   const { service } = started
   const { args, load, sync, missing, states } = connect(started, 'transparency_reviews')

@@ -49,7 +49,6 @@ const reading = (state: unknown, path = config) => [
 
 it.concurrent.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
   'after %s the last state is right and the next run reads the rest',
-  { timeout: 120_000 },
   async (signal) => {
     const held = destination()
     const running = startProgram('source-feedback', reading(held.state()))
@@ -94,9 +93,7 @@ const stopWhileBlocked = (program: ProgramName, args: ReadonlyArray<string>, sig
     },
   )
 
-it.concurrent('a read that is stopped in the middle of a page again and again loses nothing', {
-  timeout: 120_000,
-}, async () => {
+it.concurrent('a read that is stopped in the middle of a page again and again loses nothing', async () => {
   const held = destination()
   for (let stops = 0; ; stops += 1) {
     const { stdout, died, status } = await stopWhileBlocked('source-feedback', reading(held.state(), long), 'SIGINT')
@@ -119,9 +116,7 @@ const singerOutput = (stdout: string) => {
   return { ids, state: JSON.parse(lines[last] ?? '{}').value as unknown }
 }
 
-it.concurrent('a tap that is stopped in the middle of a page again and again loses nothing', {
-  timeout: 120_000,
-}, async () => {
+it.concurrent('a tap that is stopped in the middle of a page again and again loses nothing', async () => {
   const { streams } = JSON.parse((await runProgram('tap-feedback', ['--config', long, '--discover'])).stdout)
   const selected = streams
     .filter(({ tap_stream_id }: { readonly tap_stream_id: string }) => tap_stream_id === 'reviews')

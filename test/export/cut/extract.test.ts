@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { createExtractor, pickRecordAttributes } from '../../../connector/export/cut/extract'
 import { createOffsetReader } from '../../../connector/export/cut/offsets'
 import { createCutter } from '../../../connector/export/cut/page'
+import { draws } from '../../support/draws'
 import { cutReviews, expectCut, reviewJson, reviewOptions, reviewPage } from '../../support/review-page'
 import { printNode, reviewNode } from '../../support/review-text'
 
@@ -35,7 +36,7 @@ describe('pickRecordAttributes', () => {
           )
         }
       }),
-      { seed: 20261121, numRuns: 500 },
+      draws(500),
     )
     expect(recordCount).toBeGreaterThan(300)
   })

@@ -7,6 +7,7 @@ import { type CutOptions, createCutter } from '../../../connector/export/cut/pag
 import type { CutRecord } from '../../../connector/export/cut/record'
 import type { FieldSpec, FieldTree } from '../../../connector/export/cut/shape'
 import { byteMutation, mutateBytes } from '../../support/byte-mutation'
+import { draws } from '../../support/draws'
 import { expectCut, reviewJson, reviewOptions, reviewPage } from '../../support/review-page'
 import { printNode, reviewNode } from '../../support/review-text'
 
@@ -164,7 +165,7 @@ describe('createOffsetReader', () => {
           recordCount += answer.right.rows.length
         },
       ),
-      { seed: 20261121, numRuns: 1000 },
+      draws(1000),
     )
     expect(recordCount).toBeGreaterThan(500)
   })
@@ -205,7 +206,7 @@ describe('an extracted object', () => {
           expect(extractContents(row).map((text) => JSON.parse(text))).toEqual((contents ?? []).map(withoutExcluded))
         }
       }),
-      { seed: 20261121, numRuns: 500 },
+      draws(500),
     )
     expect(elementCount).toBeGreaterThan(300)
   })

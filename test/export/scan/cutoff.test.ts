@@ -14,6 +14,7 @@ import {
   restoreCollector,
   sentRowsSince,
 } from '../../../connector/export/scan/cutoff'
+import { draws } from '../../support/draws'
 import { reviewRecord } from '../../support/export-record'
 
 const at = Date.UTC(2026, 0, 31, 12, 0, 0, 700)
@@ -60,6 +61,7 @@ test('whatever the lookback, the next filter starts a whole lookback before what
       const slack = cursorSlack(O.some(at), O.some(certain), 0)
       expect(filterFrom(0, O.some(at), lookback + slack)).toBeLessThanOrEqual(certain - lookback)
     }),
+    draws(100),
   )
 })
 

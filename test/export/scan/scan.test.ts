@@ -11,6 +11,7 @@ import type { ExportPage, FetchPage } from '../../../connector/export/fetch-page
 import { decodeResumeToken } from '../../../connector/export/scan/resume-token'
 import { type ScanEnv, type ScanItem, type ScanStart, scan } from '../../../connector/export/scan/scan'
 import { allScanRules } from '../../../connector/export/scan/state'
+import { drawCount, draws } from '../../support/draws'
 import { anySimulationPlan, anyTraits, orders } from '../../support/export-arbitraries'
 import { runSimulation, type SimulationPlan } from '../../support/export-runs'
 import {
@@ -22,11 +23,8 @@ import {
 } from '../../support/export-simulation'
 import { random } from '../../support/random'
 
-const numRuns = Number(process.env.SCAN_RUNS ?? 80)
 /** How much more than `npm test` the simulations of single worlds try. */
-const scale = Math.max(1, Math.round(numRuns / 300))
-/** The same worlds each time: about one in some thousand others takes minutes. SCAN_SEED=N tries others. */
-const fixedSeed = { seed: Number(process.env.SCAN_SEED ?? 20_261_122) }
+const scale = drawCount(1)
 
 const simplePlan: SimulationPlan = { seed: 1, limit: 50, concurrency: 1, sorted: false, runs: 2, crashes: false }
 const singleChanges: Partial<ExportTraits> = { changes: 1, deletions: 0.2, additions: 0.5 }
@@ -64,16 +62,14 @@ const mentionedIds = (items: ReadonlyArray<ScanItem>): ReadonlyArray<string> =>
 const idsOf = ({ rows }: ScanItem): string[] => rows.map(({ id }) => id)
 
 describe('a scan of a service that changes while it is read', () => {
-  test('makes the destination equal to the service after a quiet run', {
-    timeout: 30_000 + numRuns * 200,
-  }, async () => {
+  test('makes the destination equal to the service after a quiet run', async () => {
     await fc.assert(
       fc.asyncProperty(anyTraits, anySimulationPlan, async (traits, plan) => {
         const outcome = await runSimulation(traits, plan)
         expect(outcome.unfinished).toEqual([])
         expect(outcome.differences).toEqual([])
       }),
-      { numRuns, ...fixedSeed },
+      draws(80),
     )
   })
 
@@ -98,17 +94,11 @@ describe('a scan of a service that changes while it is read', () => {
       },
       { seed: -19, runs: 4 },
     ],
-  ])(
-    'makes the destination equal to the service in a world that was wrong once: %s',
-    {
-      timeout: 60_000,
-    },
-    async (_, traits, plan) => {
-      const outcome = await runSimulation({ ...stableTraits, ...traits }, { ...simplePlan, ...plan })
-      expect(outcome.unfinished).toEqual([])
-      expect(outcome.differences).toEqual([])
-    },
-  )
+  ])('makes the destination equal to the service in a world that was wrong once: %s', async (_, traits, plan) => {
+    const outcome = await runSimulation({ ...stableTraits, ...traits }, { ...simplePlan, ...plan })
+    expect(outcome.unfinished).toEqual([])
+    expect(outcome.differences).toEqual([])
+  })
 
   test.each(orders)('sends nothing again when nothing changes: %s', async (order) => {
     const { repeated } = await runSimulation({ ...stableTraits, ...singleChanges, order, rows: 300 }, simplePlan)

@@ -13,6 +13,7 @@ import {
   wholeWindow,
   windowFilters,
 } from '../../../connector/export/scan/window'
+import { draws } from '../../support/draws'
 import { reviewRecord } from '../../support/export-record'
 
 const at = Date.UTC(2026, 0, 1)
@@ -65,6 +66,7 @@ describe('a window that could not be certified', () => {
           expect(new Set(read(wholeWindow, 0))).toEqual(new Set(mentions))
         },
       ),
+      draws(100),
     )
   })
 

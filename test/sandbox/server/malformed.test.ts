@@ -6,6 +6,7 @@ import { toJsonSchema } from '../../../connector/cdk/schema'
 import { createHandlers } from '../../../connector/sandbox/server/handlers'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { valueFor } from '../../support/arbitrary'
+import { draws } from '../../support/draws'
 
 let sandbox: Sandbox
 beforeAll(async () => {
@@ -136,7 +137,7 @@ describe('malformed input gets the error body', () => {
           if ((await expectAnswer(await sendRequest(query, body, contentType))) !== 200) refusedCount += 1
         },
       ),
-      { numRuns: 250, seed: 20261121 },
+      draws(250),
     )
     // A lookup takes no input and ignores what it gets, so it refuses only a few requests.
     expect(refusedCount).toBeGreaterThan(operation.startsWith('lookup') ? 0 : 100)
@@ -160,7 +161,7 @@ describe('malformed input gets the error body', () => {
           expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ status: { code: 400 } })
         },
       ),
-      { numRuns: 50, seed: 20261121 },
+      draws(50),
     )
   })
 

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { drawSeed } from '../../support/draws'
 import { runProgram } from '../../support/program'
 import { random } from '../../support/random'
 import { type LoadedService, loadChangingService } from './loads'
 
-const seed = Number(process.env.SEED ?? 20_261_123)
+const seed = drawSeed
 const trialCount = Number(process.env.DAMAGES ?? 1_000)
 /** Ten for each damage; a thousandth of fewer than 4,000 would be less than what a bucket may have by chance. */
 const reviewCount = Math.max(4_000, 10 * trialCount)

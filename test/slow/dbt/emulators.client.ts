@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseExactJson, printExactJson } from '../../../connector/cdk'
 import { auditCommand } from '../../../connector/cli/audit'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import { drawSeed } from '../../support/draws'
 import { createJsonFolder } from '../../support/files'
 import { airbyteLines, configureStreams, recordTexts } from '../../support/lines'
 import { runProgram } from '../../support/program'
@@ -32,7 +33,7 @@ import {
 } from './emulators'
 import { type Postgres, startPostgres } from './postgres'
 
-const seed = Number(process.env.SEED ?? 20_261_123)
+const seed = drawSeed
 const bucketCount = 256
 
 type Table = ReadonlyArray<Cells>

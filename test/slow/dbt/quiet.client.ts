@@ -5,6 +5,7 @@ import { auditCommand } from '../../../connector/cli/audit'
 import { sourceDiscoverCommand, sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { stateCommand } from '../../../connector/cli/state'
 import { syncCommand } from '../../../connector/cli/sync'
+import { drawSeed } from '../../support/draws'
 import { newTempPath, writeTempFile } from '../../support/files'
 import { airbyteLines, airbyteState, configureStreams } from '../../support/lines'
 import { random } from '../../support/random'
@@ -12,7 +13,7 @@ import { runCommand } from '../../support/run-command'
 import { sandboxConfig, startChangingSandbox } from '../../support/sandbox'
 import { type Postgres, startPostgres } from './postgres'
 
-const seed = Number(process.env.SEED ?? 20_261_123)
+const seed = drawSeed
 /** Of each of four services, two a loader. */
 const trialCount = Number(process.env.TRIALS ?? 50)
 

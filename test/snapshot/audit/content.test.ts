@@ -16,6 +16,7 @@ import { type ServiceVersions, useExpected } from '../../../connector/snapshot/a
 import { chooseContent, createContentDigest, fieldName } from '../../../connector/snapshot/audit/content'
 import { bucketStatement, reviewStatement } from '../../../connector/snapshot/audit/statement'
 import { openDatabase, quoteLiteral } from '../../../connector/snapshot/store/database'
+import { draws } from '../../support/draws'
 
 const nullable = (type: string, more: object = {}) => ({ type: ['null', type], ...more })
 
@@ -292,7 +293,7 @@ describe('the content of rows', () => {
           found += wanted.size
         })
       }),
-      { numRuns: 15 },
+      draws(15),
     )
     db.close()
     expect(found).toBeGreaterThan(10)

@@ -10,6 +10,7 @@ import {
   readDimensions,
 } from '../../../connector/snapshot/audit/dimension-audit'
 import { type Database, openDatabase } from '../../../connector/snapshot/store'
+import { draws } from '../../support/draws'
 
 const from = Date.UTC(2026, 0, 1)
 
@@ -130,7 +131,7 @@ it('names exactly what the newest reviews name and the table lacks, has twice, o
         found += wanted.size
       },
     ),
-    { numRuns: 40 },
+    draws(40),
   )
   expect(found).toBeGreaterThan(30)
 })

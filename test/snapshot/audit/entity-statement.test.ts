@@ -15,6 +15,7 @@ import {
   isFeedbackBucket,
 } from '../../../connector/snapshot/audit/entity-statement'
 import { type Database, openDatabase } from '../../../connector/snapshot/store'
+import { draws } from '../../support/draws'
 
 const from = Date.UTC(2025, 10, 1)
 const day = 86_400_000
@@ -198,7 +199,7 @@ it('finds exactly the rows of feedback that differ, and their deletion leaves wh
         })
       },
     ),
-    { numRuns: 25 },
+    draws(25),
   )
   expect(found).toBeGreaterThan(30)
 })

@@ -14,6 +14,7 @@ import {
 import { type ServiceVersion, type ServiceVersions, useExpected } from '../../../connector/snapshot/audit/comparison'
 import { bucketStatement, reviewStatement } from '../../../connector/snapshot/audit/statement'
 import { type Database, openDatabase } from '../../../connector/snapshot/store'
+import { draws } from '../../support/draws'
 
 const startDate = Date.UTC(2026, 0, 1)
 const bucketCount = 64
@@ -247,7 +248,7 @@ describe('bucketStatement and reviewStatement', () => {
           },
         )
       }),
-      { numRuns: 50 },
+      draws(50),
     )
     db.close()
     expect(found).toBeGreaterThan(50)

@@ -13,6 +13,7 @@ import {
 } from '../../../connector/snapshot/load/insert'
 import { quoteIdentifier } from '../../../connector/snapshot/store/database'
 import { type Column, type ColumnType, fingerprintSql } from '../../../connector/snapshot/store/tables'
+import { draws } from '../../support/draws'
 import { openMemorySnapshot } from '../../support/snapshot-messages'
 import { listOpenSpools } from '../../support/snapshot-tables'
 
@@ -59,7 +60,7 @@ it('gives DuckDB each record with its place, its time and its changes, whatever 
         spool.close()
       },
     ),
-    { seed: 20261123, numRuns: 40 },
+    draws(40),
   )
   db.close()
 })

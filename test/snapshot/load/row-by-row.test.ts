@@ -13,11 +13,11 @@ import { quoteIdentifier, type Snapshot } from '../../../connector/snapshot/stor
 import { readSnapshotState } from '../../../connector/snapshot/store/metadata'
 import { attributeOf, type ColumnType, listStreamTables } from '../../../connector/snapshot/store/tables'
 import { createTestIo, toInput } from '../../support/command-io'
+import { draws } from '../../support/draws'
 import { startTestSandbox } from '../../support/sandbox'
 import { emittedAt, openMemorySnapshot } from '../../support/snapshot-messages'
 
-/** So many draws, and another course of them; test/slow/run sets both. */
-const [runs, seed] = [Number(process.env.LOAD_RUNS ?? 2), Number(process.env.LOAD_SEED ?? 20261123)]
+const tries = draws(2)
 
 /** Attributes of a review that may be left out or hashed: whole parts, members of parts, and texts. */
 const hiddenPaths = [
@@ -167,7 +167,7 @@ it('the tables of a run are those of its records loaded one by one, for every co
         await sandbox.close()
       }
     }),
-    { seed, numRuns: runs, endOnFailure: true },
+    { ...tries, endOnFailure: true },
   )
-  expect(rows).toBeGreaterThan(runs * 10)
-}, 600_000)
+  expect(rows).toBeGreaterThan(tries.numRuns * 10)
+})

@@ -97,4 +97,4 @@ it('a run killed at any point leaves a state whose rows are all in the file, and
   expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok)).toEqual([])
   expect(await snapshot.db.scalar('SELECT count(DISTINCT id) FROM reviews')).toBe(pageCount * pageRows)
   snapshot.db.close()
-}, 240_000)
+})

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Message } from '../../../connector/cdk/stream'
+import { draws } from '../../support/draws'
 import {
   contentJson,
   deletedReviewsInfo,
@@ -13,8 +14,6 @@ import {
   timeAtMinute,
   writeMessages,
 } from '../../support/snapshot-messages'
-
-const seed = 20261121
 
 type Event =
   | { readonly kind: 'review'; readonly id: number; readonly minute: number }
@@ -98,5 +97,5 @@ it('the writer leaves the rows that the rules give, for any order and any batche
       snapshot.db.close()
       expect(rows).toEqual(expectedRows(events))
     }),
-    { seed, numRuns: 12, endOnFailure: true },
+    { ...draws(12), endOnFailure: true },
   ))

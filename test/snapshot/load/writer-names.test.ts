@@ -8,6 +8,7 @@ import { exportParquet } from '../../../connector/snapshot/export-parquet'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { attributeOf, listStreamTables } from '../../../connector/snapshot/store/tables'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
+import { draws } from '../../support/draws'
 import {
   createStreamInfo,
   instantSchema,
@@ -194,5 +195,5 @@ it('attributes of any name keep their values, through merges, versions, new type
       expect((await diffSnapshots(again, copy)).filter((stream) => !isIdentical(stream))).toEqual([])
       again.db.close()
     }),
-    { seed: 20261122, numRuns: Number(process.env.NAMES_RUNS ?? 4), endOnFailure: true },
+    { ...draws(4), endOnFailure: true },
   ))

@@ -5,6 +5,7 @@ import { readReceivedRange } from '../../../connector/snapshot/load/earlier-runs
 import { createSnapshotWriter } from '../../../connector/snapshot/load/writer'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
+import { draws } from '../../support/draws'
 import {
   checkpointMessage,
   contentJson,
@@ -73,7 +74,7 @@ describe('rows', () => {
     )
     const samples = fc.sample(
       fc.record({ text: fc.string({ unit: 'grapheme' }), value: fc.dictionary(fc.string(), fc.jsonValue()) }),
-      { seed: 20261121, numRuns: 300 },
+      draws(300),
     )
     await writeMessages(
       snapshot,

@@ -122,7 +122,7 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
     mkdirSync(screenshotFolder, { recursive: true })
     browser = await startChromium()
     tab = await browser.tab()
-  }, 60_000)
+  })
   afterAll(async () => {
     await browser?.close()
     rmSync(folder, { recursive: true, force: true })

@@ -4,6 +4,7 @@ import { html, shortenText } from '../../../connector/snapshot/report/html'
 import { pageStyle, renderReport } from '../../../connector/snapshot/report/page'
 import { type Report, readReport } from '../../../connector/snapshot/report/report'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
+import { draws } from '../../support/draws'
 import { fillReviews, hostileText } from '../../support/report-reviews'
 import {
   deletedReviewsInfo,
@@ -206,5 +207,6 @@ it('shortens a text to whole characters, and only one that is too long', () => {
           true,
         ])
     }),
+    draws(100),
   )
 })

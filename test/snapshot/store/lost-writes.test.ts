@@ -104,7 +104,7 @@ const readImage = async ({ file, log }: Image, countReviews: CountReviews): Prom
   }
 }
 
-describe('a file of which a disk has lost what was synced', { timeout: 120_000 }, () => {
+describe('a file of which a disk has lost what was synced', () => {
   it('has no commit twice, and lacks none that its state covers, where its log is of another time', async () => {
     const images = await writeImages(addTen)
     const outcomes: string[] = []

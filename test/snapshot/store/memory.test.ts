@@ -10,6 +10,7 @@ import {
   parseMemorySize,
   readMachineMemory,
 } from '../../../connector/snapshot/store/failures'
+import { draws } from '../../support/draws'
 
 describe('a size of memory', () => {
   it.each([
@@ -51,6 +52,7 @@ describe('a size of memory', () => {
         expect(again).toBeLessThanOrEqual(bytes)
         expect(again).toBeGreaterThan(bytes - 1e6)
       }),
+      draws(100),
     )
   })
 })

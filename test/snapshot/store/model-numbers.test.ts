@@ -76,7 +76,7 @@ describe('the numbers of every model', () => {
     for (const name of printedNames) printed[name] = printExpected(name, db, { asOf, timeZone: input.timeZone })
     await sandbox.close()
     files.remove()
-  }, 120_000)
+  })
 
   it('are computed for every model', () => expect(Object.keys(expected).sort()).toEqual([...names].sort()))
 

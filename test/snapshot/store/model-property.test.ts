@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { readModels } from '../../../connector/snapshot/store/models'
 import { type DrawnCase, drawnCase } from '../../support/drawn-reviews'
+import { draws } from '../../support/draws'
 import { loadReviews } from '../../support/loaded-reviews'
 import { readViewRows, toComparable } from '../../support/model-rows'
 import { expectedModels } from '../../support/oracle'
 import { expectedScorecards } from '../../support/oracle-scorecards'
 
-/** So many draws, and another course of them; test/slow/run sets both. */
-const [runs, seed] = [Number(process.env.MODEL_RUNS ?? 2), Number(process.env.MODEL_SEED ?? 20261123)]
+const tries = draws(2)
 const names = [...readModels().keys()]
 
 /** The texts that `others` do not have. */
@@ -49,7 +49,7 @@ it('every model equals a computation in plain TypeScript, whatever the reviews',
     fc.asyncProperty(drawnCase(100), async (drawn) => {
       rows += await expectEqual(drawn)
     }),
-    { seed, numRuns: runs, endOnFailure: true },
+    { ...tries, endOnFailure: true },
   )
-  expect(rows).toBeGreaterThan(runs * 10)
-}, 600_000)
+  expect(rows).toBeGreaterThan(tries.numRuns * 10)
+})

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { commentsStream, transparencyReviewsStream } from '../../../connector/streams/feedback/comments-and-reviews'
 import type { SourceEnv } from '../../../connector/streams/source-env'
+import { draws } from '../../support/draws'
 import { createFeedbackDestination, type RunEnd } from '../../support/feedback-destination'
 import {
   defaultTraits,
@@ -84,7 +85,7 @@ describe.each([commentsStream, transparencyReviewsStream])('$name of a service t
         expect(again.records).toBe(0)
         expect(again.failures).toEqual([])
       }),
-      { numRuns: 40, seed: 20261121 },
+      draws(40),
     )
   })
 })

@@ -7,6 +7,7 @@ import type { ReviewsRequest } from '../../../connector/api/model/entity'
 import type { ReviewsResponse } from '../../../connector/api/route'
 import { transparencyReviewsStream } from '../../../connector/streams/feedback/comments-and-reviews'
 import type { SourceEnv } from '../../../connector/streams/source-env'
+import { draws } from '../../support/draws'
 import { createFeedbackDestination, type RunEnd } from '../../support/feedback-destination'
 import { createSourceEnv, readAll, readMessages, selectEntities } from '../../support/in-process'
 import {
@@ -88,9 +89,7 @@ const anyRunEnd: fc.Arbitrary<RunEnd> = fc.record({
 })
 
 describe('transparency reviews of a service of any kind', () => {
-  it('are complete after a run without changes, however earlier runs ended and whatever kind it was then', {
-    timeout: 200_000,
-  }, async () => {
+  it('are complete after a run without changes, however earlier runs ended and whatever kind it was then', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.nat(1_000_000),
@@ -114,7 +113,7 @@ describe('transparency reviews of a service of any kind', () => {
           expect([again.records, again.failures]).toEqual([0, []])
         },
       ),
-      { numRuns: Number(process.env.RUNS ?? 60), seed: Number(process.env.SEED ?? 20261123) },
+      draws(60),
     )
   })
 })
@@ -218,7 +217,7 @@ describe('a service at fault', () => {
   const rowsFrom = (first: number, count = 20): ReadonlyArray<number> =>
     Array.from({ length: count }, (_, n) => first + n)
 
-  it('whose keys never end, with new rows on each page, is named', { timeout: 200_000 }, async () => {
+  it('whose keys never end, with new rows on each page, is named', async () => {
     const { logs, failures } = await readPages((_, n) => TE.right({ rows: [1 + n], key: `key ${n}` }))
     expect([...logs, ...Object.values(failures)].join()).toContain('its pages do not end')
   })
