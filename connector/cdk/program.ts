@@ -25,7 +25,7 @@ const limitYoungHeap = (): boolean => {
  * call it after each message.
  */
 export const limitHeap = (): (() => void) => {
-  setHeapGrowth(50)
+  setHeapGrowth(150)
   let growing = true
   return () => {
     if (growing) growing = !limitYoungHeap()
