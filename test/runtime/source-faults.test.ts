@@ -195,14 +195,10 @@ describe.each(Object.entries(families))('%s', (name, family) => {
     return failures.length === 0 ? 'passes over' : 'fails'
   }
 
-  it.concurrent.each(faultCasesOf(number, family.kinds))(
-    'loses nothing by the fault %s',
-    // Rows of the answer before in every answer split the windows down to seconds: a hundred requests for each row.
-    async (kind, cases) => {
-      const { fates } = family.expected?.[kind] ?? expected[kind]
-      const results = await Promise.all(cases.map(async (one) => ({ ...one, fate: await runWithFault(kind, one) })))
-      for (const { at, countIndex: n, fate } of results)
-        if (fates[n] !== 'either') expect(fate, `${kind} at the ${at} request, ${faultCounts[n]} times`).toBe(fates[n])
-    },
-  )
+  it.concurrent.each(faultCasesOf(number, family.kinds))('loses nothing by the fault %s', async (kind, cases) => {
+    const { fates } = family.expected?.[kind] ?? expected[kind]
+    const results = await Promise.all(cases.map(async (one) => ({ ...one, fate: await runWithFault(kind, one) })))
+    for (const { at, countIndex: n, fate } of results)
+      if (fates[n] !== 'either') expect(fate, `${kind} at the ${at} request, ${faultCounts[n]} times`).toBe(fates[n])
+  })
 })

@@ -248,9 +248,9 @@ describe('bucketStatement and reviewStatement', () => {
           },
         )
       }),
-      draws(50),
+      draws(15),
     )
     db.close()
-    expect(found).toBeGreaterThan(50)
+    expect(found).toBeGreaterThan(15)
   })
 })

@@ -85,7 +85,7 @@ describe.each([commentsStream, transparencyReviewsStream])('$name of a service t
         expect(again.records).toBe(0)
         expect(again.failures).toEqual([])
       }),
-      draws(40),
+      draws(10),
     )
   })
 })
