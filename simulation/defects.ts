@@ -141,13 +141,13 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'a lost record unnoticed': {
     file: 'cdk/airbyte/decode.js',
-    find: 'if (problem !== undefined)\n            return reportLoss(line, problem);',
+    find: 'if (problem !== undefined && !isCountedByPlatform)\n            return reportLoss(line, problem);',
     replace: '',
   },
   'a cut input taken for whole': {
     file: 'cdk/write/write.js',
-    find: "(endings.get(id) ?? 'broken')",
-    replace: "(endings.get(id) ?? 'complete')",
+    find: 'return ending === undefined && needsEnding',
+    replace: 'return ending === undefined && false',
   },
   'state before the rows of its commit': {
     file: 'snapshot/load/commit.js',
@@ -259,13 +259,13 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'a part of a list taken for whole': {
     file: 'sinks/locations.js',
-    find: 'const obstacle = !isWhole',
-    replace: 'const obstacle = false',
+    find: 'const obstacle = findObstacle(extent, list.unreadable);',
+    replace: "const obstacle = findObstacle('whole', list.unreadable);",
   },
   'a record without a code passed over': {
     file: 'sinks/locations.js',
-    find: 'list.unreadable > 0',
-    replace: 'false',
+    find: 'return unreadable === 0',
+    replace: 'return true',
   },
   'a wrong record taken off its list': {
     file: 'sinks/locations.js',

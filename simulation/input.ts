@@ -30,6 +30,9 @@ export const createInput = (
   let taken = 0
   let isClosed = false
   let extraPause = 0
+  /** A writer that ends leaves a line cut or, every other time, whole. */
+  const endOfClosed = (from: number): number =>
+    from % 2 === 1 || from === 0 || bytes[from - 1] === 0x0a ? from : bytes.indexOf(0x0a, from) + 1
   return {
     open: (owner) => {
       let isWaiting = false
@@ -41,9 +44,10 @@ export const createInput = (
           const pause = extraPause + (chance.happens(0.05) ? traits.pause : 1) * chance.next()
           realm.schedule(pause, owner, 'stdin', () => {
             isWaiting = false
-            if (isClosed || taken === bytes.length) return void stream.push(null)
             const from = taken
-            taken = Math.min(bytes.length, from + chance.between(1, traits.piece))
+            if (isClosed) taken = endOfClosed(from)
+            else if (taken < bytes.length) taken = Math.min(bytes.length, from + chance.between(1, traits.piece))
+            if (taken === from) return void stream.push(null)
             onTake(taken)
             stream.push(bytes.subarray(from, taken))
           })

@@ -116,6 +116,8 @@ export const createListWatch = (
     compare: () => {
       if (reconcile === undefined) return []
       const listed = new Set(feed.listed().map(({ code }) => fold(code)))
+      // An empty list deactivates nothing.
+      if (listed.size === 0) return []
       const unclear = new Set(
         feed.entries
           .filter(({ key, stream, fate }) => stream === 'places' && fate === 'good' && service().isRefused(key))

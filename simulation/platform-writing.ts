@@ -195,6 +195,7 @@ export const createDestinationPlatform = (
           stream: { name, json_schema: {}, supported_sync_modes: ['incremental'] },
           sync_mode: isWholeList(name) ? 'full_refresh' : 'incremental',
           destination_sync_mode: 'append',
+          ...{ generation_id: 1, minimum_generation_id: 0, sync_id: 1 },
           cursor_field: ['row'],
           primary_key: keyOf(name).map((key) => [key]),
         })),
@@ -302,7 +303,8 @@ export const createDestinationPlatform = (
     const check = ({ status, stderr }: RunEnd): ReadonlyArray<Violation> => {
       told = [...talk, stderr].join('\n')
       list.check()
-      if (status !== 0) return []
+      // No input at all is an empty run.
+      if (status !== 0 || input.taken() === 0) return []
       const taken = lines.filter((_, i) => (ends[i] ?? 0) <= input.taken() + 1)
       const last = ends[taken.length - 1] ?? 0
       if (protocol === 'airbyte' ? taken.length < lines.length : input.taken() > last)
