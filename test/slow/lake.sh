@@ -15,4 +15,4 @@ jars s3proxy || skip 'the lake, since S3Proxy cannot be installed from Maven Cen
 
 export VIRTUAL_ENV=$PWD/.venv/lake LAKE_REVIEWS=${1:-} LAKE_KILLS=${2:-} LAKE_WRITERS=${3:-}
 unset FEEDBACK_DUCKDB_EXTENSIONS
-exec npx vitest run --config test/slow/vitest.config.mts test/slow/lake.test.ts test/slow/lake-folder.test.ts --disable-console-intercept ${LAKE_ONLY:+-t "$LAKE_ONLY"}
+exec npx vitest run --config test/slow/vitest.config.mts test/slow/lake.test.ts test/slow/lake-folder.test.ts ${LAKE_ONLY:+-t "$LAKE_ONLY"}

@@ -7,6 +7,7 @@ export default {
     ...common.test,
     include: ['test/slow/*.test.ts'],
     exclude: [],
+    disableConsoleIntercept: true,
     testTimeout: 1_800_000,
     hookTimeout: 1_800_000,
   },
