@@ -124,7 +124,7 @@ describe('a wait that begins while records are printed', () => {
 })
 
 it('a service with a low rate limit is read at about that rate, although no rate is configured', async () => {
-  const sandbox = await startTestSandbox({ reviews: 500, rate: { requests: 15, seconds: 2 } })
+  const sandbox = await startTestSandbox({ reviews: 300, rate: { requests: 5, seconds: 1 } })
   try {
     const { status, said } = await reading({
       base_url: sandbox.url,
@@ -132,7 +132,7 @@ it('a service with a low rate limit is read at about that rate, although no rate
       start_date: '2010-01-01T00:00:00Z',
     })
     expect(status).toBe(0)
-    expect(said.filter(({ record }) => record !== undefined)).toHaveLength(500)
+    expect(said.filter(({ record }) => record !== undefined)).toHaveLength(300)
     const answers = sandbox.log().map((entry) => entry.status)
     const refused = answers.filter((one) => one === 429).length
     expect(refused).toBeGreaterThan(0)
