@@ -101,8 +101,9 @@ const isObjectSchema = (schema: JsonSchema): boolean => schema.type === 'object'
 const parseSetting = (schema: JsonSchema, text: string): unknown => {
   const types = [schema.type].flat()
   if (types.includes('string')) return text
+  // Python prints True.
   const value = pipe(
-    parseJson(text),
+    parseJson(/^\s*(true|false)\s*$/i.test(text) ? text.toLowerCase() : text),
     E.getOrElse((): unknown => text),
   )
   return types.includes('array') && !Array.isArray(value) && !/^\s*[[{]/.test(text)
@@ -110,16 +111,19 @@ const parseSetting = (schema: JsonSchema, text: string): unknown => {
     : value
 }
 
-/** Lists and objects, and fractions, for which Meltano knows no kind that it can pass on. */
-const isParsedFromText = (schema: JsonSchema): boolean =>
-  isObjectSchema(schema) || ['array', 'number'].some((type) => [schema.type].flat().includes(type))
+const isText = (schema: JsonSchema): boolean => [schema.type].flat().includes('string')
 
-/** The config with its lists, objects and fractions parsed where they came as text: some platforms keep every setting as text. */
+/** A text of a fixed form, such as an address, a time or one of several words: spaces around it are a slip of the hand. */
+const hasFixedForm = (schema: JsonSchema): boolean => ['pattern', 'enum', 'const'].some((keyword) => keyword in schema)
+
+/** The config with every setting that came as text as what it means: some platforms keep each setting as text. */
 const parseTexts = (schema: JsonSchema, value: unknown): unknown => {
-  if (typeof value === 'string' && value !== '' && isParsedFromText(schema)) {
+  if (typeof value === 'string' && isText(schema)) return hasFixedForm(schema) ? value.trim() : value
+  if (typeof value === 'string' && value !== '' && (schema.type !== undefined || isObjectSchema(schema))) {
     const parsed = parseSetting(schema, value)
     return typeof parsed === 'string' ? value : parseTexts(schema, parsed)
   }
+  if (Array.isArray(value)) return value.map((item) => parseTexts((schema.items ?? {}) as JsonSchema, item))
   if (!t.UnknownRecord.is(value)) return value
   const properties = declaredProperties(schema)
   return Object.fromEntries(
@@ -218,9 +222,9 @@ export const createConfigFormat = <A>(
     spec,
     documentationUrl,
     decode: (given) => {
-      const value = parseTexts(spec, given)
+      const value = chooseKinds(spec, removeEmpty(spec, parseTexts(spec, given)))
       return pipe(
-        decodeValue(codec, removeEmpty(spec, value)),
+        decodeValue(codec, value),
         E.bimap(
           (errors) =>
             configFailure(
@@ -241,8 +245,41 @@ export const createConfigFormat = <A>(
 /** A config with more wrong keys than this is another file. */
 const maxHints = 5
 
-/** Forms send null or an empty text for a field that was left empty. Null stays where the schema gives it a meaning (`nullable`), and what is nested deeper than `maxJsonDepth` stays. */
+/**
+ * The config with the kind of each group that has several, where its other keys leave no doubt: `credentials` with an access token
+ * alone need no `auth_type`.
+ */
+const chooseKinds = (schema: JsonSchema, value: unknown): unknown => {
+  if (!t.UnknownRecord.is(value)) return value
+  const properties = declaredProperties(schema)
+  const [kind, ...others] = listKinds(schema).filter(({ keys }) => keys.some((key) => value[key] !== undefined))
+  const chosen = Object.entries(value).map(([key, inner]) => [
+    key,
+    Object.hasOwn(properties, key) ? chooseKinds(properties[key] ?? {}, inner) : inner,
+  ])
+  return {
+    ...Object.fromEntries(chosen),
+    ...(kind === undefined || others.length > 0 || value[kind.name] !== undefined ? {} : { [kind.name]: kind.value }),
+  }
+}
+
+/** The alternatives of a group: the key that tells them apart, its value, and the keys that belong to this one alone. */
+const listKinds = (schema: JsonSchema) => {
+  const alternatives = ((schema.oneOf ?? []) as ReadonlyArray<JsonSchema>).map(declaredProperties)
+  return alternatives.flatMap((properties) => {
+    const [name, constant] = Object.entries(properties).find(([, inner]) => 'const' in inner) ?? []
+    const isShared = (key: string) => alternatives.some((other) => other !== properties && Object.hasOwn(other, key))
+    const keys = Object.keys(properties).filter((key) => !isShared(key))
+    return name === undefined ? [] : [{ name, value: constant?.const, keys }]
+  })
+}
+
+/**
+ * Forms send null, an empty text or an empty list for a field that was left empty. Null stays where the schema gives it a meaning
+ * (`nullable`), and what is nested deeper than `maxJsonDepth` stays.
+ */
 const removeEmpty = (schema: JsonSchema, value: unknown, depth = 0): unknown => {
+  if (Array.isArray(value)) return value.filter((item) => item !== '' && item !== null)
   if (!t.UnknownRecord.is(value) || depth >= maxJsonDepth) return value
   const properties = declaredProperties(schema)
   // Null for each of them is a form that nobody has touched.
@@ -250,8 +287,9 @@ const removeEmpty = (schema: JsonSchema, value: unknown, depth = 0): unknown => 
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, member]) => {
       const inner = Object.hasOwn(properties, key) ? (properties[key] ?? {}) : {}
-      const isEmpty = member === '' || (member === null && (isUntouched || inner.nullable !== true))
-      return isEmpty ? [] : [[key, removeEmpty(inner, member, depth + 1)]]
+      const left = removeEmpty(inner, member, depth + 1)
+      const isEmpty = left === '' || (Array.isArray(left) && left.length === 0)
+      return isEmpty || (left === null && (isUntouched || inner.nullable !== true)) ? [] : [[key, left]]
     }),
   )
 }

@@ -55,6 +55,56 @@ describe('the configuration of the source', () => {
     )
   })
 
+  it.each([[[]], [['']], [[null, '']], ['[]'], ['']])(
+    'treats %j, which forms send for an empty list, as left out',
+    (empty) => {
+      const lists = {
+        sources: empty,
+        additional_fields: empty,
+        entities: { person_ids: empty },
+        privacy: { drop: empty },
+      }
+      expect(sourceFormat.decode({ ...right, ...lists })).toEqual(sourceFormat.decode(right))
+      expect(E.isRight(sourceFormat.decode(right))).toBe(true)
+    },
+  )
+
+  it('takes numbers and booleans as text, and no notice of spaces around what has a fixed form', () => {
+    const texts = {
+      base_url: ` ${right.base_url}\n`,
+      start_date: '2024-01-01T00:00:00Z ',
+      page_size: '500',
+      allow_http: 'True',
+      sources: ['1', '2'],
+      lookups: { sources: 'true' },
+      rate_limit: { max_concurrency: '4', requests_per_minute: ' 60 ' },
+    }
+    const values = {
+      ...{ page_size: 500, allow_http: true, sources: [1, 2], lookups: { sources: true } },
+      rate_limit: { max_concurrency: 4, requests_per_minute: 60 },
+    }
+    expect(sourceFormat.decode({ ...right, ...texts })).toEqual(sourceFormat.decode({ ...right, ...values }))
+    expect(E.isRight(sourceFormat.decode({ ...right, ...values }))).toBe(true)
+  })
+
+  it.each([
+    [{ access_token: 'S3CR3T' }, 'access_token'],
+    [{ access_token: 'S3CR3T', application_id: '', application_secret: null }, 'access_token'],
+    [{ application_id: 'a', application_secret: 'S3CR3T' }, 'application'],
+    [{ auth_type: '', application_id: 'a', application_secret: 'S3CR3T', token_url: '/t' }, 'application'],
+  ])('infers the kind of credentials from the keys given: %j', (credentials, auth_type) => {
+    const decoded = sourceFormat.decode({ ...right, credentials })
+    expect(decoded).toMatchObject(E.right({ config: { credentials: { auth_type } }, unknownKeys: [] }))
+  })
+
+  it.each([
+    [{ access_token: 'S3CR3T', application_id: 'a' }, 'credentials.auth_type is missing'],
+    [{}, 'credentials.auth_type is missing'],
+    [{ application_id: 'a' }, 'credentials.application_secret is missing'],
+  ])('asks for what cannot be inferred: %j', (credentials, problem) =>
+    expect(message({ ...right, credentials })).toContain(problem),
+  )
+
   it.each<[string, unknown, string]>([
     ['a number', 5, 'it is a number'],
     ['an empty object', {}, 'base_url is missing'],
@@ -79,7 +129,7 @@ describe('the configuration of the source', () => {
     ['a field that is not offered', { ...right, additional_fields: ['colour'] }, 'brand, visitRecordId'],
     [
       'an inner value',
-      { ...right, rate_limit: { max_concurrency: '4' } },
+      { ...right, rate_limit: { max_concurrency: 'four' } },
       'rate_limit.max_concurrency must be integer from 1 to 64',
     ],
   ])('names the path of the wrong key: %s', (_, value, expected) => {

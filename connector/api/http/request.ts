@@ -26,6 +26,8 @@ export const checkUrl = (name: string, url: string, allowHttp: boolean): E.Eithe
   if (parsed.username !== '' || parsed.password !== '')
     return invalid('holds a user name or a password. Take them out and use credentials.')
   if (parsed.hash !== '') return invalid(`ends in "${parsed.hash}". Take everything from # on out.`)
+  if (parsed.search !== '' && name === 'base_url')
+    return invalid('has a query. Take everything from ? on out: an operation has a path and a query of its own.')
   if (parsed.protocol === 'https:') return E.right(parsed)
   if (parsed.protocol !== 'http:') return invalid(`starts with ${parsed.protocol}//. Use https://.`)
   return allowHttp || isLoopback(parsed.hostname)
