@@ -24,6 +24,7 @@ export {
   checkUrl,
   createRetryPolicy,
   mayHaveArrived,
+  parseHeaderDate,
   type RetryLimits,
   type RetryPolicy,
   retryRequest,

@@ -15,6 +15,7 @@ import {
   type LookupPaging,
   type LookupRoutes,
   outageKind,
+  parseHeaderDate,
   publishedLocationOrder,
   publishedLocationPaging,
   resolveTokenUrl,
@@ -166,7 +167,7 @@ export const observeRequests = (now: () => number) => {
         ([name, value]) => /rate-?limit/.test(name) && rateLimitValue.test(value ?? ''),
       )
       seen.rateLimitHeaders = { ...seen.rateLimitHeaders, ...(Object.fromEntries(limits) as Record<string, string>) }
-      const date = Date.parse(headers.date ?? '')
+      const date = parseHeaderDate(headers.date)
       if (Number.isNaN(date) || Number(headers.age ?? 0) > 0) return
       if (seen.clock === 'contradictory') return
       const [least, most] = seen.clock ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]

@@ -127,13 +127,23 @@ export const parseRetryAfter = (status: number, headers: ResponseHeaders, now: n
 export const parseOutageWait = (kind: 'limit' | 'outage', headers: ResponseHeaders, now: number): number | undefined =>
   parseRetryAfter(kind === 'limit' ? 429 : 503, headers, now)
 
+/**
+ * Milliseconds since 1970 of a date in a header; NaN where it is none. Dates are in GMT, also in the form of asctime, which names no
+ * zone (RFC 9110, section 5.6.7).
+ */
+export const parseHeaderDate = (text = ''): number => {
+  const namesZone = /([a-z]|[+-]\d\d:?\d\d)\s*$/i.test(text)
+  const isIso = /^\d{4}-/.test(text)
+  return Date.parse(namesZone ? text : isIso ? `${text.trim().replace(' ', 'T')}Z` : `${text} GMT`)
+}
+
 const parseWait = (status: number, headers: ResponseHeaders, now: number): number | undefined => {
-  const date = Date.parse(headers.date ?? '')
+  const date = parseHeaderDate(headers.date)
   const serviceNow = Number.isNaN(date) ? now : date
   const retryAfter = headers['retry-after'] ?? ''
   const asSeconds = parseSeconds(retryAfter)
   if (asSeconds !== undefined) return asSeconds
-  const asDate = /[a-z]/i.test(retryAfter) ? Date.parse(retryAfter) : Number.NaN
+  const asDate = /[a-z]/i.test(retryAfter) ? parseHeaderDate(retryAfter) : Number.NaN
   if (!Number.isNaN(asDate)) return Math.max(0, asDate - serviceNow)
   if (status !== 429) return undefined
   return (

@@ -14,6 +14,7 @@ import {
   type HttpRequest,
   isRateLimitError,
   isStrayRedirect,
+  parseHeaderDate,
   parseOutageWait,
   parseRetryAfter,
   type ResponseHeaders,
@@ -101,7 +102,7 @@ export type SendOptions = {
 
 /** The service's clock when it began to answer: the Date of the response minus its duration; unknown for a cached response. */
 const serverTime = ({ headers, millis }: HttpResponse): number | undefined => {
-  const date = Date.parse(headers.date ?? '')
+  const date = parseHeaderDate(headers.date)
   return Number.isNaN(date) || Number(headers.age ?? 0) > 0 ? undefined : date - Math.ceil(millis)
 }
 

@@ -17,6 +17,7 @@ import {
   type HttpRequest,
   isStrayRedirect,
   isTemporaryRedirect,
+  parseHeaderDate,
   parseOutageWait,
   parseRetryAfter,
 } from './request'
@@ -258,7 +259,7 @@ export const decodeToken =
         ),
         ...defined({ isUnreadable: value === undefined || undefined }),
       })
-    const date = Date.parse(headers.date ?? '')
+    const date = parseHeaderDate(headers.date)
     const servedAt = Number.isNaN(date) ? undefined : date
     const expiry = memberAt(expires_in_field, value) ?? undefined
     return E.right({

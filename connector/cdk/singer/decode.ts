@@ -39,6 +39,10 @@ const SchemaBody = t.type({
 
 const noMessages: DecodedLine = E.right([])
 
+/** `time_extracted` in milliseconds since 1970, in UTC where it names no zone. */
+const parseExtracted = (time: string): number =>
+  Date.parse(/T[\d:.]+$/.test(time.replace(' ', 'T')) ? `${time.replace(' ', 'T')}Z` : time)
+
 /**
  * SCHEMA, RECORD, STATE and ACTIVATE_VERSION lines as messages. Singer does not say that a stream is complete: at the end of
  * the input all are, unless the last STATE names one as `currently_syncing`. A stream brought everything if its SCHEMA names
@@ -76,7 +80,7 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
     const declared = streams.get(stream)
     if (declared === undefined) return refuseLine(line, `is a RECORD of ${stream} before its SCHEMA`)
     declared.covered = false
-    const extractedAt = typeof extracted === 'string' ? Date.parse(extracted) : Number.NaN
+    const extractedAt = typeof extracted === 'string' ? parseExtracted(extracted) : Number.NaN
     const at = Math.trunc(Number.isNaN(extractedAt) ? now() : extractedAt)
     const records: Message = { _tag: 'Records', stream, rows: [row], at }
     if (!Number.isSafeInteger(version) || declared.version === version) return E.right([records])

@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
-import { expect, test } from 'vitest'
-import { checkRedisUrl, checkUrl } from '../../../connector/api/http/request'
+import { afterAll, describe, expect, test } from 'vitest'
+import { checkRedisUrl, checkUrl, parseHeaderDate } from '../../../connector/api/http/request'
 
 test.each([
   ['https://feedback.example.com', false],
@@ -27,6 +27,7 @@ test.each([
   ['file:///etc/passwd', /^base_url starts with file:/],
   ['https://ann:hunter2@feedback.example.com', /^base_url holds a user name or a password/],
   ['https://feedback.example.com/#part', /^base_url ends in "#part"/],
+  ['https://feedback.example.com/gateway?tenant=a', /^base_url has a query/],
 ])('%o is refused with a message that says what to do', (url, message) => {
   const result = checkUrl('base_url', url, false)
   expect(result).toMatchObject({ left: { _tag: 'Config', message: expect.stringMatching(message) } })
@@ -44,4 +45,27 @@ test('a Redis URL starts with redis: or rediss:, and no message repeats it', () 
     expect(checkRedisUrl(url)).toMatchObject({
       left: { _tag: 'Config', message: expect.not.stringContaining('hunter2') },
     })
+})
+
+describe('a date in a header is in GMT where it names no zone, whatever the zone of the machine', () => {
+  const zone = process.env.TZ
+  afterAll(() => {
+    if (zone === undefined) delete process.env.TZ
+    else process.env.TZ = zone
+  })
+  for (const machine of ['UTC', 'America/New_York', 'Asia/Kolkata'])
+    test.each([
+      'Sun, 06 Nov 1994 08:49:37 GMT',
+      'Sunday, 06-Nov-94 08:49:37 GMT',
+      'Sun Nov  6 08:49:37 1994',
+      'Sun, 06 Nov 1994 08:49:37',
+      '1994-11-06T08:49:37Z',
+      '1994-11-06T08:49:37',
+      '1994-11-06 08:49:37',
+      '1994-11-06T03:49:37-05:00',
+    ])(`${machine}: %s`, (text) => {
+      process.env.TZ = machine
+      expect(parseHeaderDate(text)).toBe(Date.UTC(1994, 10, 6, 8, 49, 37))
+    })
+  test.each([undefined, '', 'soon'])('%j is none', (text) => expect(parseHeaderDate(text)).toBeNaN())
 })
