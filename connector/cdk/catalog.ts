@@ -103,6 +103,19 @@ export const toSelections =
       return { name, syncMode, attributes, ...(minimumGeneration > 0 ? { replaces: true } : {}) }
     })
 
+/** Warnings of cursors that a configured catalog asks for and does not get: each stream has its own. */
+export const describeOtherCursors = <Env>(
+  streams: ReadonlyArray<Stream<Env>>,
+  catalog: ConfiguredCatalog,
+): ReadonlyArray<string> =>
+  catalog.flatMap(({ name, syncMode, cursor }) => {
+    const own = streams.find((stream) => stream.name === name)?.cursor ?? O.none
+    const asked = cursor.join('.')
+    return syncMode !== 'incremental' || asked === '' || O.isNone(own) || own.value === asked
+      ? []
+      : [`${name}: cursor_field ${asked} has no effect: it is ${own.value}.`]
+  })
+
 /** Namespace and name as one text. */
 const streamIdOf = ({ name, namespace }: StreamDescriptor): string => (namespace ? `${namespace}.${name}` : name)
 

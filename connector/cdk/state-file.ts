@@ -5,15 +5,33 @@ import * as RA from 'fp-ts/ReadonlyArray'
 import * as t from 'io-ts'
 import type { SourceState } from './catalog'
 import { configFailure, type Failure } from './failure'
-import { decodeValue } from './json/decode'
+import { decodeValue, parseJson } from './json/decode'
+
+/** The object or list that a text holds as JSON: some platforms keep a state, or a part of one, as text. */
+const parseText = (value: unknown): unknown =>
+  typeof value === 'string' && /^\s*[[{]/.test(value)
+    ? pipe(
+        parseJson(value),
+        E.getOrElse((): unknown => value),
+      )
+    : value
+
+const parseTexts = (value: unknown): unknown => {
+  const parsed = parseText(value)
+  return t.UnknownRecord.is(parsed)
+    ? Object.fromEntries(Object.entries(parsed).map(([key, inner]) => [key, parseText(inner)]))
+    : parsed
+}
 
 /** The value of a Singer state: the value itself, a printed STATE line, or the output of `meltano state get`; none for anything else. */
-export const findSingerState = (given: unknown): O.Option<Readonly<Record<string, unknown>>> => {
+export const findSingerState = (text: unknown): O.Option<Readonly<Record<string, unknown>>> => {
+  const given = parseText(text)
   if (!t.UnknownRecord.is(given)) return O.none
   if (given.type === 'STATE' && 'value' in given) return findSingerState(given.value ?? {})
   if ('singer_state' in given) return findSingerState(given.singer_state ?? {})
   const keys = Object.keys(given)
-  return 'bookmarks' in given || 'currently_syncing' in given || keys.length === 0 ? O.some(given) : O.none
+  if ('bookmarks' in given) return O.some({ ...given, bookmarks: parseTexts(given.bookmarks) })
+  return 'currently_syncing' in given || keys.length === 0 ? O.some(given) : O.none
 }
 
 /** The bookmarks that are not empty, by stream. */
@@ -36,13 +54,20 @@ const StateMessage = t.type({
   data: nullish(t.UnknownRecord),
 })
 
+/** A state message with its parts that came as text parsed. */
+const parseMessageTexts = (message: unknown): unknown => {
+  const given = parseTexts(message)
+  return t.UnknownRecord.is(given) && 'data' in given ? { ...given, data: parseTexts(given.data) } : given
+}
+
 /**
  * A state file: an array of state messages (STREAM, GLOBAL or LEGACY), one such message, printed STATE lines,
  * LEGACY's bare object of streams, or a state of the Singer tap. Empty forms and nulls mean no state.
  */
 export const decodeAirbyteState = (value: unknown): E.Either<Failure, SourceState> => {
-  if (value === null || value === undefined) return E.right({})
-  const list = Array.isArray(value) ? value : [value]
+  const given = parseText(value)
+  if (given === null || given === undefined) return E.right({})
+  const list = Array.isArray(given) ? given : [given]
   return pipe(
     list,
     RA.filter((item) => item !== null),
@@ -63,11 +88,12 @@ const decodeLegacyState = (value: Readonly<Record<string, unknown>>): E.Either<F
       )
 }
 
-const decodeStateItem = (value: unknown): E.Either<Failure, SourceState> => {
+const decodeStateItem = (text: unknown): E.Either<Failure, SourceState> => {
+  const value = parseText(text)
   const singer = findSingerState(value)
   if (O.isSome(singer)) return E.right(bookmarksOf(singer.value))
-  const stateLine = t.type({ type: t.literal('STATE'), state: t.UnknownRecord }).decode(value)
-  const message = E.isRight(stateLine) ? stateLine.right.state : value
+  const stateLine = t.type({ type: t.literal('STATE'), state: t.unknown }).decode(value)
+  const message = parseMessageTexts(E.isRight(stateLine) ? stateLine.right.state : value)
   if (!t.UnknownRecord.is(message))
     return E.left(configFailure('The state is wrong: each item must be an object with a state message.'))
   if (!['stream', 'global', 'global_', 'data', 'type', 'state_type'].some((key) => key in message))
@@ -81,7 +107,7 @@ const decodeStateItem = (value: unknown): E.Either<Failure, SourceState> => {
         ...(data ?? {}),
         ...Object.fromEntries(
           [stream, ...(global?.stream_states ?? []), ...(global_?.stream_states ?? [])].flatMap((item) => {
-            const state = (item as { stream_state?: unknown } | null | undefined)?.stream_state
+            const state = parseText((item as { stream_state?: unknown } | null | undefined)?.stream_state)
             return item === null || item === undefined || !t.UnknownRecord.is(state) || Object.keys(state).length === 0
               ? []
               : [[item.stream_descriptor.name, state]]
@@ -115,10 +141,12 @@ const toSingerState = (whole: Readonly<Record<string, unknown>>): SingerState =>
   currentlySyncing: typeof whole.currently_syncing === 'string' ? O.some(whole.currently_syncing) : O.none,
 })
 
+const lastOf = (value: unknown): unknown => (Array.isArray(value) ? value.at(-1) : value)
+
 /** A state file: Singer's value, printed lines of it (the last wins), or a state of the Airbyte source. */
 export const decodeSingerState = (given: unknown): E.Either<Failure, SingerState> =>
   pipe(
-    findSingerState(Array.isArray(given) ? (given.at(-1) ?? {}) : (given ?? {})),
+    findSingerState(lastOf(parseText(given)) ?? {}),
     O.match(
       () =>
         pipe(

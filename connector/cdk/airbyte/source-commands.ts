@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import { type ConfiguredCatalog, type SourceState, toSelections } from '../catalog'
+import { type ConfiguredCatalog, describeOtherCursors, type SourceState, toSelections } from '../catalog'
 import { CommandError, type CommandOption, defineCommand, getOrThrow, runOrThrow } from '../command'
 import { configFailure } from '../failure'
 import { addFilePath, loadConfig, readJsonFile, readStateFile } from '../load'
@@ -103,12 +103,11 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
         const print: MessageConsumer = async (message) => {
           for (const text of encoder.encode(message).lines) await io.print(text)
         }
-        const open = await source.connect('airbyte', config, {
-          stop: io.stop,
-          // A broken output shows itself where a record is printed.
-          onNotice: (message) => void print({ _tag: 'Log', level: 'warn', message }).catch(() => undefined),
-        })
+        // A broken output shows itself where a record is printed.
+        const warn = (message: string) => void print({ _tag: 'Log', level: 'warn', message }).catch(() => undefined)
+        const open = await source.connect('airbyte', config, { stop: io.stop, onNotice: warn })
         const catalog = toSelections(open.streams)(configured)
+        describeOtherCursors(open.streams, configured).forEach(warn)
         const copy = await source.openCopy?.(config)
         const consumers = copy === undefined ? [print] : [print, copy.write]
         const outcome = await consumeMessages(

@@ -81,7 +81,12 @@ export type SingerSelection = {
   readonly schemas: ReadonlyMap<string, JsonSchema>
   /** Deselected attributes inside selected objects, which are sent all the same. */
   readonly nestedDeselections: ReadonlyArray<NestedDeselection>
+  /** What the catalog asks for and does not get. */
+  readonly ineffectiveSettings: ReadonlyArray<IneffectiveSetting>
 }
+
+/** A setting of a stream without effect, such as another replication key. */
+export type IneffectiveSetting = { readonly stream: string; readonly message: string }
 
 /** An attribute inside an object, such as `location.name` of `reviews`. */
 export type NestedDeselection = { readonly stream: string; readonly path: ReadonlyArray<string> }
@@ -125,6 +130,7 @@ export const decodeSingerCatalog =
             catalog: selected.map(({ selection }) => selection),
             schemas: new Map(selected.map(({ selection, schema }) => [selection.name, schema])),
             nestedDeselections: selected.flatMap((each) => each.nestedDeselections),
+            ineffectiveSettings: selected.flatMap((each) => each.ineffectiveSettings),
           }
         },
       ),
@@ -159,8 +165,59 @@ const isAttributeSelected = (entry: CatalogEntry, automatic: ReadonlySet<string>
   )
 }
 
+/** A setting of a stream: the metadata's, else the one that discovery shows beside the stream, whose name has underscores. */
+const settingOf = (entry: CatalogEntry, name: string, shownName: string): unknown =>
+  metadataAt(entry, [])[name] ?? entry[shownName] ?? undefined
+
+const replicationMethodOf = (entry: CatalogEntry): unknown =>
+  settingOf(entry, 'replication-method', 'replication_method')
+
 const replicationModeOf = (entry: CatalogEntry): SyncMode =>
-  metadataAt(entry, [])['replication-method'] === 'FULL_TABLE' ? 'full_refresh' : 'incremental'
+  replicationMethodOf(entry) === 'FULL_TABLE' ? 'full_refresh' : 'incremental'
+
+const findIneffectiveSettings = <Env>(
+  entry: CatalogEntry,
+  { name, primaryKey, cursor, syncModes }: Stream<Env>,
+): ReadonlyArray<IneffectiveSetting> => {
+  const methods = [...(syncModes.includes('incremental') ? ['INCREMENTAL'] : []), 'FULL_TABLE']
+  const key = settingOf(entry, 'replication-key', 'replication_key')
+  const tableKey = settingOf(entry, 'table-key-properties', 'key_properties')
+  const method = replicationMethodOf(entry)
+  const own = O.toUndefined(cursor)
+  const isOwnKey = JSON.stringify([tableKey].flat()) === JSON.stringify(primaryKey)
+  const problems = [
+    ...(key === undefined || key === own
+      ? []
+      : [`replication-key ${key} has no effect: ${own === undefined ? 'the stream has none' : `it is ${own}`}`]),
+    ...(tableKey === undefined || isOwnKey
+      ? []
+      : [`table-key-properties ${[tableKey].flat().join(', ')} have no effect: they are ${primaryKey.join(', ')}`]),
+    ...(method === undefined || methods.includes(String(method))
+      ? []
+      : [
+          `replication-method ${method} has no effect: the stream has ${methods.join(' and ')}, and ${methods[0]} is used`,
+        ]),
+  ]
+  return problems.map((problem) => ({ stream: name, message: `${name}: ${problem}.` }))
+}
+
+/** The schema with the attributes that every record has: keys that a SCHEMA does not declare are refused by targets. */
+const declareAutomatic = <Env>(schema: JsonSchema, stream: Stream<Env> | undefined): JsonSchema => {
+  if (stream === undefined) return schema
+  const own = toSingerSchema(stream.schema)
+  if (schemaAttributes(schema).length === 0) return own
+  const declared = mapProperties(own.properties, (inner) => inner)
+  const missing = [...automaticAttributes(stream)].filter((name) => !schemaAttributes(schema).includes(name))
+  return missing.length === 0
+    ? schema
+    : {
+        ...schema,
+        properties: {
+          ...mapProperties(schema.properties, (inner) => inner),
+          ...Object.fromEntries(missing.map((name) => [name, declared[name]])),
+        },
+      }
+}
 
 /** The names in a breadcrumb, in which `properties` stands before each name and `items` for a step into a list. */
 const attributePath = (breadcrumb: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -179,13 +236,15 @@ const declaresAttribute = (schema: unknown, path: ReadonlyArray<string>): boolea
 }
 
 const selectEntry = <Env>(
-  entry: CatalogEntry,
+  given: CatalogEntry,
   stream: Stream<Env> | undefined,
 ): {
   readonly selection: StreamSelection
   readonly schema: JsonSchema
   readonly nestedDeselections: ReadonlyArray<NestedDeselection>
+  readonly ineffectiveSettings: ReadonlyArray<IneffectiveSetting>
 } => {
+  const entry = { ...given, schema: declareAutomatic(given.schema, stream) }
   const automatic = stream === undefined ? new Set<string>() : automaticAttributes(stream)
   const kept = new Set(
     schemaAttributes(entry.schema).filter((attribute) => isAttributeSelected(entry, automatic, attribute)),
@@ -197,6 +256,7 @@ const selectEntry = <Env>(
       attributes: stream === undefined ? O.none : chooseAttributes(stream, kept),
     },
     schema: selectSchemaAttributes(entry.schema, kept),
+    ineffectiveSettings: stream === undefined ? [] : findIneffectiveSettings(entry, stream),
     nestedDeselections: (entry.metadata ?? []).flatMap(({ breadcrumb, metadata }) => {
       const path = attributePath(breadcrumb)
       return path.length > 1 &&

@@ -282,6 +282,7 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
       const selection = await loadSingerCatalog(options.catalog ?? options.properties, open.streams)
       const state = await loadSingerState(options.state)
       await warnOfNestedDeselections(source, selection, log)
+      for (const { stream, message } of selection.ineffectiveSettings) log({ level: 'warn', message, stream })
       const copy = options.test === undefined ? await source.openCopy?.(config) : undefined
       const run: TapRun<Env> = {
         open,

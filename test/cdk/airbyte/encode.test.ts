@@ -124,6 +124,12 @@ describe('decodeAirbyteState', () => {
     ['GLOBAL', [{ type: 'GLOBAL', global: { shared_state: null, stream_states: [one.stream] } }]],
     ['LEGACY', { type: 'LEGACY', data: { reviews: state } }],
     ['a bare object', { reviews: state }],
+    ['the whole as text', JSON.stringify([one])],
+    ['a message as text', [JSON.stringify(one)]],
+    ['its stream as text', [{ ...one, stream: JSON.stringify(one.stream) }]],
+    ['its state as text', [{ ...one, stream: { ...one.stream, stream_state: JSON.stringify(state) } }]],
+    ['a bare object of texts', { reviews: JSON.stringify(state) }],
+    ['LEGACY as text', { type: 'LEGACY', data: JSON.stringify({ reviews: state }) }],
   ])('reads %s', (_, value) => {
     expect(decodeAirbyteState(value)).toEqual(E.right({ reviews: state }))
   })

@@ -79,6 +79,10 @@ describe('discovery', () => {
   })
 })
 
+const noMethod = (method: string): string =>
+  `reviews: replication-method ${method} has no effect: the stream has INCREMENTAL and FULL_TABLE, ` +
+  'and INCREMENTAL is used.'
+
 describe('decodeSingerCatalog', () => {
   it('selects everything in the catalog that discovery printed', () => {
     const value = JSON.parse(formatSingerCatalog([reviews]))
@@ -103,6 +107,43 @@ describe('decodeSingerCatalog', () => {
     const schema = { ...describeSingerStream(reviews).schema, selected: true }
     expect(asked(catalog([], { schema })).catalog).toHaveLength(1)
     expect(asked(catalog([], { selected: 'true' })).catalog).toHaveLength(1)
+  })
+
+  it.each<[string, object, object, string]>([
+    ['the metadata', { 'replication-method': 'FULL_TABLE' }, { replication_method: 'INCREMENTAL' }, 'full_refresh'],
+    ['the metadata', { 'replication-method': 'INCREMENTAL' }, { replication_method: 'FULL_TABLE' }, 'incremental'],
+    ['what stands beside the stream', {}, { replication_method: 'FULL_TABLE' }, 'full_refresh'],
+    ['what stands beside the stream', {}, { replication_method: 'INCREMENTAL' }, 'incremental'],
+    ['nothing', {}, {}, 'incremental'],
+  ])('takes the replication method from %s: %j %j', (_, metadata, beside, mode) => {
+    expect(asked(catalog([root({ selected: true, ...metadata })], beside)).catalog[0]?.syncMode).toBe(mode)
+  })
+
+  it.each<[object, object, ReadonlyArray<string>]>([
+    [{}, { replication_method: 'INCREMENTAL', replication_key: 'at', key_properties: ['id'] }, []],
+    [{ 'replication-key': 'at', 'table-key-properties': ['id'], 'replication-method': 'FULL_TABLE' }, {}, []],
+    [{ 'replication-key': 'text' }, {}, ['reviews: replication-key text has no effect: it is at.']],
+    [{}, { replication_key: 'text' }, ['reviews: replication-key text has no effect: it is at.']],
+    [
+      { 'table-key-properties': ['text', 'at'] },
+      {},
+      ['reviews: table-key-properties text, at have no effect: they are id.'],
+    ],
+    [{ 'replication-method': 'LOG_BASED' }, {}, [noMethod('LOG_BASED')]],
+    [{ 'replication-method': 'full_table' }, {}, [noMethod('full_table')]],
+  ])('names what has no effect: %j %j', (metadata, beside, messages) => {
+    const { ineffectiveSettings } = asked(catalog([root({ selected: true, ...metadata })], beside))
+    expect(ineffectiveSettings.map(({ message }) => message)).toEqual(messages)
+  })
+
+  it('declares keys and cursor that the schema lacks, and everything where it declares nothing', () => {
+    const own = describeSingerStream(reviews).schema as { readonly properties: Readonly<Record<string, unknown>> }
+    const schemaOf = (schema: object) =>
+      asked(catalog([root({ selected: true })], { schema })).schemas.get('reviews')?.properties
+    const text = { type: ['null', 'string'] }
+    expect(schemaOf({ properties: { text } })).toEqual({ text, id: own.properties.id, at: own.properties.at })
+    expect(schemaOf({})).toEqual(own.properties)
+    expect(attributes(catalog([root({ selected: true })], { schema: {} }))).toBe('all')
   })
 
   it.each<[string, Metadata[], unknown]>([
@@ -140,10 +181,12 @@ describe('decodeSingerCatalog', () => {
     ])
   })
 
-  it('takes the schema of the catalog, and sends only what it declares', () => {
+  it('takes the schema of the catalog with the cursor, and sends only what it declares', () => {
     const schema = { type: 'object', properties: { id: { type: ['string'] }, text: { type: ['null', 'string'] } } }
     const value = catalog([root({ selected: true })], { schema })
-    expect(asked(value).schemas.get('reviews')).toEqual(schema)
+    const { properties } = describeSingerStream(reviews).schema as { readonly properties: { readonly at: object } }
+    const declared = { ...schema, properties: { ...schema.properties, at: properties.at } }
+    expect(asked(value).schemas.get('reviews')).toEqual(declared)
     expect(attributes(value)).toEqual(['at', 'id', 'text'])
   })
 

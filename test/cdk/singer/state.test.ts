@@ -20,6 +20,10 @@ describe('decodeSingerState', () => {
       ],
     ],
     ['what meltano state get prints', { singer_state: value }],
+    ['the value as text', JSON.stringify(value)],
+    ['a value within as text', { singer_state: JSON.stringify(value) }],
+    ['bookmarks as text', { ...value, bookmarks: JSON.stringify(value.bookmarks) }],
+    ['a bookmark as text', { ...value, bookmarks: { ...value.bookmarks, reviews: JSON.stringify(state) } }],
   ])('reads %s', (_, given) => {
     expect(decodeSingerState(given)).toEqual(
       E.right({ value: value, bookmarks: { reviews: state }, currentlySyncing: O.some('reviews') }),
