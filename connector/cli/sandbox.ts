@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import * as E from 'fp-ts/Either'
+import { systemClock } from '../api'
 import {
   CommandError,
   type CommandIo,
@@ -141,27 +141,33 @@ export const demoCommand = defineCommand({
   name: 'demo',
   summary: 'Shows the connector at work with its own sandbox: sync, change, sync again, verify.',
   options: {
-    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; default 10000' },
+    full: {
+      type: 'boolean',
+      help: 'Also read the streams by entity (comments, transparency reviews, ratings), with 10000 reviews',
+    },
+    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; default 2000' },
     like: {
       type: 'string',
       value: 'KIND',
       help: 'specification, the default, or published, as feedback sandbox has it',
     },
   },
-  examples: ['feedback demo', 'feedback demo --reviews 2000', 'feedback demo --like published'],
+  examples: ['feedback demo', 'feedback demo --full', 'feedback demo --like published'],
   notes: `Writes ${snapshotPath} and ${reportPath} into this folder, over older ones. Exit status: 0, or 1 if a check failed.`,
   run: async (io, { options }) => {
     const startedAt = Date.now()
-    const reviews = Number(options.reviews ?? 10_000)
+    const reviews = Number(options.reviews ?? (options.full ? 10_000 : 2_000))
     if (!Number.isInteger(reviews) || reviews < 1)
       throw usageError(`--reviews must be a whole number of at least 1, not ${options.reviews}.`)
     const flags = readSandboxFlags(defined({ like: options.like }))
     if (E.isLeft(flags)) throw usageError(`feedback demo: ${flags.left}. See feedback demo --help.`)
     const { like = 'specification' } = flags.right
     io.printProgress('Starting a service on this machine…')
-    const sandbox = await startSandbox({ reviews, like, limits: { maxPerPage: feedbackPageSize } })
+    const behind = startedAt - endOfLastMonth(startedAt)
+    const now = (): number => Date.now() - behind
+    const sandbox = await startSandbox({ reviews, like, limits: { maxPerPage: feedbackPageSize }, now })
     try {
-      const ok = await runSteps(io, sandbox, like)
+      const ok = await runSteps(io, sandbox, { like, isFull: options.full, now })
       await io.print(
         `\nDone in ${((Date.now() - startedAt) / 1000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
       )
@@ -176,6 +182,12 @@ export const demoCommand = defineCommand({
     }
   },
 })
+
+/** Half an hour before the current month began, in UTC: what changes at such a service belongs to the month that the report is about. */
+const endOfLastMonth = (now: number): number => {
+  const date = new Date(now)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) - 30 * 60_000
+}
 
 /** Writes the report beside the snapshot; readable to its owner only, as the snapshot. */
 const writeReport = async (): Promise<void> => {
@@ -206,46 +218,56 @@ const changeService = async (io: CommandIo, sandbox: Sandbox): Promise<void> => 
   )
 }
 
+/** What the service is like, whether the streams by entity are read too, and the clock of both, in milliseconds since 1970. */
+type DemoChoice = { readonly like: ServiceKind; readonly isFull: boolean; readonly now: () => number }
+
+/** What a sync of the demo reads, and the service that it is compared with. */
+type DemoSync = { readonly source: ConfiguredSource; readonly sandbox: Sandbox; readonly streams: typeof streams }
+
+/** Their requests are many, which a first look need not wait for. */
+const entityStreams = ['comments', 'transparency_reviews', 'entity_ratings']
+
 /** Both syncs with a change of the service between them; returns whether all checks hold. */
-const runSteps = async (io: CommandIo, sandbox: Sandbox, like: ServiceKind): Promise<boolean> => {
-  const source = getOrThrow(createSource(toDemoConfig(sandbox, like)))
+const runSteps = async (io: CommandIo, sandbox: Sandbox, choice: DemoChoice): Promise<boolean> => {
+  const { like, isFull, now } = choice
+  const opened = getOrThrow(
+    createSource(toDemoConfig(sandbox, choice), { clock: (stop) => ({ ...systemClock(stop), now }) }),
+  )
+  const source = { ...opened, env: { ...opened.env, now } }
+  const chosen = streams.filter(({ name }) => isFull || !entityStreams.includes(name))
   try {
     await io.print(
       `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews, ${kindNames[like]}, listens at ${sandbox.url}.\n`,
     )
     for (const warning of await runOrThrow(checkSource(source))) io.printWarning(warning)
     await io.print('check     address, token and permissions are good\n')
-    await io.print(`discover  ${streams.map(({ name }) => name).join(', ')}\n`)
+    await io.print(`discover  ${chosen.map(({ name }) => name).join(', ')}\n`)
     for (const name of [snapshotPath, `${snapshotPath}.wal`]) await rm(name, { force: true })
-    const firstOk = await syncAndVerify(io, source, 'The first sync reads everything into', sandbox)
+    const syncAll = (title: string) => syncAndVerify(io, { source, sandbox, streams: chosen }, title)
+    const firstOk = await syncAll('The first sync reads everything into')
     await changeService(io, sandbox)
-    await waitForQuiet(io)
-    return (await syncAndVerify(io, source, 'The second sync reads the changes into', sandbox)) && firstOk
+    sandbox.forward(quietSeconds)
+    return (await syncAll('The second sync reads the changes into')) && firstOk
   } finally {
     await source.close()
   }
 }
 
-/** A sync leaves the changes of the last 5 seconds to the next one, so the demo waits until its changes are older. */
-const waitForQuiet = async (io: CommandIo): Promise<void> => {
-  for (let seconds = 6; seconds > 0 && !io.stop.aborted; seconds -= 1) {
-    io.printProgress(`A sync leaves the last 5 seconds for the next one; waiting ${seconds} s…`)
-    await setTimeout(1000)
-  }
-}
+/** A sync leaves the changes of the last 5 seconds to the next one, so the clock of the service moves on by more. */
+const quietSeconds = 6
 
 /** Runs one sync and verifies its file; returns whether both succeeded. */
 const syncAndVerify = async (
   io: CommandIo,
-  source: ConfiguredSource,
+  { source, sandbox, streams }: DemoSync,
   title: string,
-  sandbox: Sandbox,
 ): Promise<boolean> => {
   await io.print(`\n${title} ${snapshotPath}:\n\n`)
   const { outcome, streams: outcomes } = await syncSnapshot(io, source, {
     path: snapshotPath,
     streams,
     syncMode: 'incremental',
+    history: true,
   })
   await io.print(formatSyncOutcome(outcomes))
   if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped. Run it again: it starts anew.'))
@@ -269,7 +291,10 @@ const kindNames: Readonly<Record<ServiceKind, string>> = {
 }
 
 /** The connector's configuration for a sandbox; the default form of the token request is that of published deployments. */
-const toDemoConfig = ({ url, applicationId, applicationSecret, tokenUrl }: Sandbox, like: ServiceKind) =>
+const toDemoConfig = (
+  { url, applicationId, applicationSecret, tokenUrl }: Sandbox,
+  { like, isFull }: Omit<DemoChoice, 'now'>,
+) =>
   getOrThrow(
     sourceFormat.decode({
       base_url: url,
@@ -285,7 +310,7 @@ const toDemoConfig = ({ url, applicationId, applicationSecret, tokenUrl }: Sandb
             }),
       },
       start_date: '2000-01-01T00:00:00Z',
-      entities: { from_reviews: { locations: true } },
+      ...(isFull ? { entities: { from_reviews: { locations: true } } } : {}),
       feedback_filters: { per_page: feedbackPageSize },
     }),
   ).config

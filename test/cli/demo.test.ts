@@ -11,7 +11,9 @@ afterAll(() => rmSync(cwd, { recursive: true }))
 
 /** Of the kind that the tests run against. */
 const [like, kind] =
-  sandboxKind === 'published' ? [['--like', 'published'], 'like published deployments'] : [[], 'like the specification']
+  sandboxKind === 'published'
+    ? [['--full', '--like', 'published'], 'like published deployments']
+    : [[], 'like the specification']
 
 const numbers = (text: string | undefined) =>
   [...(text ?? '').matchAll(/\d[\d,]*/g)].map(([n]) => Number(n.replaceAll(',', '')))
@@ -22,7 +24,10 @@ it('feedback demo leaves a snapshot and its report, its numbers add up, and its 
   expect([status, stderr.replaceAll(/^\d{4}-\d\d-\d\dT\S+ \w+: .*\n/gm, '')]).toEqual([0, ''])
   expect(readdirSync(cwd).sort()).toEqual(['feedback-demo.duckdb', 'feedback-demo.html'])
   expect(stdout.trimEnd().split('\n').at(-1)).toContain('feedback-demo.html')
-  expect(readFileSync(join(cwd, 'feedback-demo.html'), 'utf8')).toContain('</html>')
+  const report = readFileSync(join(cwd, 'feedback-demo.html'), 'utf8')
+  expect(report).toContain('</html>')
+  expect(report).toContain('Deleted reviews')
+  expect(/^comments .*$/m.test(stdout)).toBe(like.some((option) => option === '--full'))
   expect(stdout).toMatch(new RegExp(`^A service with 300 reviews, ${kind}, listens at http`))
   expect(stdout.match(/(\d\d) of \1 checks hold/g)).toHaveLength(2)
 
