@@ -165,6 +165,7 @@ const createTarget = (
   wait: clock.wait,
   maxDeactivationsPercent: config.max_deactivations_percent,
   dryRun: config.dry_run,
+  rejectedCodes: new Set(),
   ...log,
 })
 

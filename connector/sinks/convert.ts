@@ -41,12 +41,18 @@ export const convertBoolean: ValueConverter = (value) => {
 
 const serviceTimePattern = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z$/
 
-/** Takes the usual forms of ISO 8601, in UTC if they have no zone; gives the service's form, such as 2026-01-31T09:30:00.000Z. */
+/**
+ * Takes the usual forms of ISO 8601, in UTC if they have no zone: RFC 3339 allows small letters, and warehouses print a space before
+ * the time and before its zone. Gives the service's form, such as 2026-01-31T09:30:00.000Z.
+ */
 export const convertTime: ValueConverter = (value) => {
   if (typeof value === 'string' && serviceTimePattern.test(value) && !Number.isNaN(toMillis(value)))
     return E.right(value)
-  const text = typeof value === 'string' ? value.trim().replace(/^(\d{4}-\d\d-\d\d) (?=\d)/, '$1T') : ''
-  const zoned = text.replace(/\s*UTC$/, 'Z').replace(/([+-]\d\d)$/, '$1:00')
+  const text = typeof value === 'string' ? value.trim().toUpperCase() : ''
+  const zoned = text
+    .replace(/^(\d{4}-\d\d-\d\d) +(?=\d)/, '$1T')
+    .replace(/ *(UTC|Z)$/, 'Z')
+    .replace(/ *([+-]\d\d)(:?\d\d)?$/, (_, hours: string, minutes = ':00') => `${hours}${minutes}`)
   const millis = toMillis(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00Z` : zoned)
   return Number.isNaN(millis)
     ? E.left('must be an ISO 8601 time, such as 2026-01-31T09:30:00Z')

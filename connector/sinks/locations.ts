@@ -111,7 +111,10 @@ export const locationSink = defineSink<SinkTarget, Location>({
           pipe(
             TE.fromTask(before.read),
             TE.flatMap(() => sendLocations(target, known, items, isSuspect)),
-            TE.chainFirstIOK((answer) => () => noteAccepted(accepted, items, answer)),
+            TE.chainFirstIOK((answer) => () => {
+              noteAccepted(accepted, items, answer)
+              noteRejected(target.rejectedCodes, items, answer)
+            }),
           ),
         isReachable: isServiceAnswering(target.api.syncLocations([])),
         beforeFinish: async () => (list.isUsed ? before.read() : undefined),
@@ -125,6 +128,17 @@ const noteAccepted = (accepted: Map<string, Location>, items: ReadonlyArray<Loca
   if (answer._tag !== 'Verdicts') return
   for (const [index, item] of items.entries())
     if (answer.verdicts[index]?._tag === 'Accepted') accepted.set(formatLocationKey(toLocationKey(item)), item)
+}
+
+/** A location that a later record of the run writes is no rejected one any more. */
+const noteRejected = (codes: Set<string>, items: ReadonlyArray<Location>, answer: BatchAnswer): void => {
+  const isRefusedAlone = answer._tag === 'Refused' && items.length === 1
+  for (const [index, { code }] of items.entries()) {
+    const verdict = answer._tag === 'Verdicts' ? answer.verdicts[index]?._tag : undefined
+    if (code == null) continue
+    if (isRefusedAlone || verdict === 'Rejected') codes.add(code)
+    else if (verdict === 'Accepted') codes.delete(code)
+  }
 }
 
 /** The locations of the input by `formatLocationKey`, rejected ones included; `unreadable`: the number of records without a readable code; `isUsed`: any stream holds locations. */
@@ -150,8 +164,12 @@ const createPreparer = (target: SinkTarget, list: LocationList, { name, isDeleti
   /** A location whose record is wrong is on the list too, if its code can be read. */
   const addKeyToList = (columns: InputRecord): void => {
     const key = mapKey(columns)
-    if (E.isLeft(key) || key.right.code === undefined) list.unreadable += 1
-    else addToList(key.right)
+    if (E.isLeft(key) || key.right.code === undefined) {
+      list.unreadable += 1
+      return
+    }
+    target.rejectedCodes.add(key.right.code)
+    addToList(key.right)
   }
   const toItem = (columns: InputRecord): E.Either<string, PreparedItem<Location>> =>
     pipe(

@@ -46,6 +46,8 @@ export type SinkTarget = {
   readonly maxDeactivationsPercent: number
   /** Nothing is sent, so the notes list every change. */
   readonly dryRun: boolean
+  /** The codes of the locations that this run could not write: the service may refuse visits to them. */
+  readonly rejectedCodes: Set<string>
   readonly warn: (message: string) => void
   readonly inform: (message: string) => void
 }

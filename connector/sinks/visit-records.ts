@@ -167,6 +167,23 @@ export const toVisitAnswer = (ids: ReadonlyArray<string>, { records }: VisitReco
     : { _tag: 'Verdicts', verdicts }
 }
 
+/** An Error for a visit to a location that this run could not write has most likely that cause, and the service names none. */
+const explainRejections = (
+  rejectedCodes: ReadonlySet<string>,
+  visits: ReadonlyArray<VisitRecord>,
+  answer: BatchAnswer,
+): BatchAnswer =>
+  answer._tag !== 'Verdicts' || rejectedCodes.size === 0
+    ? answer
+    : {
+        ...answer,
+        verdicts: answer.verdicts.map((verdict, index) =>
+          verdict._tag === 'Rejected' && rejectedCodes.has(visits[index]?.locationCode ?? '')
+            ? { ...verdict, reason: `${verdict.reason}; its location was rejected in this run` }
+            : verdict,
+        ),
+      }
+
 /** Sends visits, or none to see whether the service answers. */
 export const sendVisits = (
   { createVisitRecords }: Pick<SinkTarget['api'], 'createVisitRecords'>,
@@ -203,6 +220,7 @@ export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
               result,
             ),
           ),
+          TE.map((answer) => explainRejections(target.rejectedCodes, visits, answer)),
           TE.orElse((error) => TE.fromEither(toBatchAnswer('create visit records', error))),
         ),
       finish: () => E.right({ items: [], notes: [] }),

@@ -18,6 +18,7 @@ export const createTestTarget = (more: Partial<SinkTarget> = {}): SinkTarget => 
   ledger: O.none,
   maxDeactivationsPercent: 10,
   dryRun: false,
+  rejectedCodes: new Set(),
   warn: () => undefined,
   inform: () => undefined,
   ...more,

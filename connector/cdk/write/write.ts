@@ -17,6 +17,7 @@ import {
 } from '../stream'
 import { createAckQueue, type PendingRecord, type Rejection } from './acknowledge'
 import { type BatchersOptions, createBatchers } from './batch'
+import { withoutMarkedColumns, withoutMarkedNames } from './byte-order-mark'
 import { type DeadLetters, type RecordCounts, type RejectPolicy, streamRejectionFailure } from './dead-letters'
 
 export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'now' | 'setTimer'> & {
@@ -114,7 +115,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
 
   const addRecord = ({ stream, prepare }: SinkRoute, row: Row): void => {
     const record = queue.addRecord(stream, row)
-    const prepared = prepare(row.value ?? {})
+    const prepared = prepare(withoutMarkedColumns(row.value ?? {}))
     if (E.isLeft(prepared)) {
       reject(record, { key: null, reason: prepared.left, batch: null })
       queue.acknowledge()
@@ -315,5 +316,7 @@ const openRoute = (
           `The stream ${stream.name} goes to the object ${stream.objectName}, which does not exist. Name it ${[...sinks.keys()].join(' or ')}, or name its object under streams in the config.`,
         ),
       )
-    : E.map((prepare: SinkRoute['prepare']): SinkRoute => ({ stream, prepare }))(sink.prepare(stream))
+    : E.map((prepare: SinkRoute['prepare']): SinkRoute => ({ stream, prepare }))(
+        sink.prepare(withoutMarkedNames(stream)),
+      )
 }

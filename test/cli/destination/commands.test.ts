@@ -334,6 +334,62 @@ describe('write', () => {
     ])
   })
 
+  it('says of a refused visit that its location was rejected in the same run', async () => {
+    const sandbox = await startSandbox()
+    const deadLetters = newTempPath('jsonl')
+    const settings = config(sandbox, { mapping, dead_letter_path: deadLetters, max_rejects_percent: 100 })
+    const wrongLocation = { code: 'W1', active: 'perhaps' }
+    const visits = [visitRow(1, { clinic: 'W1' }), visitRow(2, { clinic: 'W2' }), visitRow(3, { clinic: 'W3' })]
+    const input = [
+      ...formatStream(airbyteFormat, 'locations', 'code', [wrongLocation, { code: 'W2' }]),
+      ...formatStream(airbyteFormat, 'visit_records', 'id', visits),
+    ]
+    const catalog = configuredCatalogOf({ locations: 'code', visit_records: 'id' })
+    expect((await write(settings, catalog, formatLines(input))).status).toBe(0)
+    const letters = readFileSync(deadLetters, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(letters.map(({ object, reason }) => `${object}: ${reason}`).sort()).toEqual([
+      'locations: active must be true or false',
+      'visit_records: the service reports Error',
+      'visit_records: the service reports Error; its location was rejected in this run',
+    ])
+  })
+
+  it('takes a column whose name begins with a byte order mark for what it is', async () => {
+    const sandbox = await startSandboxWithLocation()
+    const row = ({ id, visitRecordId, ...rest }: Readonly<Record<string, unknown>>) => ({ '\ufeffid': id, ...rest })
+    const marked = visitRows(0, 2).map((visit) => row({ ...visit, clinic: 'W1' }))
+    const plain = visitRows(0, 2).map((visit) => ({ ...row({ ...visit, clinic: 'W1' }), id: visit.id }))
+    const ids: Array<ReadonlyArray<string>> = []
+    for (const [rows, key] of [
+      [marked, 'id'],
+      [marked, '\ufeffid'],
+      [plain, 'id'],
+    ] as const) {
+      const input = formatLines(formatStream(airbyteFormat, 'visit_records', 'id', rows))
+      expect(
+        (await write(config(sandbox, { mapping }), configuredCatalogOf({ visit_records: key }), input)).status,
+      ).toBe(0)
+      const { request } =
+        sandbox
+          .log()
+          .filter(({ operation }) => operation === 'createVisitRecords')
+          .at(-1) ?? {}
+      ids.push((request as ReadonlyArray<{ readonly visitRecordId: string }>).map(({ visitRecordId }) => visitRecordId))
+    }
+    expect(ids[1]).toEqual(ids[0])
+    expect(ids[2]).toEqual(ids[0])
+    const named = { '\ufeffvisitRecordId': 'visit-of-the-file', ...row({ ...visitRow(7), clinic: 'W1' }) }
+    await write(
+      config(sandbox, { mapping }),
+      configuredCatalogOf({ visit_records: 'visitRecordId' }),
+      formatLines(formatStream(airbyteFormat, 'visit_records', 'id', [named])),
+    )
+    expect((await sandbox.truth()).visits.map(({ id }) => id)).toContain('visit-of-the-file')
+  })
+
   it('rejects a visit that is too old', async () => {
     const sandbox = await startSandboxWithLocation()
     const old = new Date(Date.now() - 31 * 86_400_000).toISOString()
