@@ -116,8 +116,8 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'other visit ids in each run': {
     file: 'sinks/visit-records.js',
-    find: 'hashValue([id, values])',
-    replace: 'hashValue([id, values, Date.now()])',
+    find: 'hashValue([origin, values])',
+    replace: 'hashValue([origin, values, Date.now()])',
   },
   'records of one location at the same time': {
     file: 'cdk/write/batch.js',

@@ -204,5 +204,14 @@ export {
   type SyncMode,
   tombstoneColumnNames,
 } from './stream'
-export { copyDeadLetters, noDeadLetters, openDeadLetterFile, syncFolder } from './write/dead-letters'
+export {
+  copyDeadLetters,
+  hasOnlyRejections,
+  noDeadLetters,
+  openDeadLetterFile,
+  rejectionRemedy,
+  syncFolder,
+} from './write/dead-letters'
+export { countReasons } from './write/reasons'
+export { openResend } from './write/resend'
 export { type WriteResult, type WriteRun, writeToSinks } from './write/write'

@@ -14,8 +14,10 @@ export type SinkOperation = 'append' | 'update' | 'soft_delete'
 
 /** An incoming stream: what its sink needs to know before the first record. */
 export type InputStream = {
-  /** Unique: the namespace and the name. */
+  /** Unique in the run: the namespace and the name. */
   readonly id: string
+  /** The namespace and the name, where `id` is not: letters from streams of one name may differ in all else. */
+  readonly origin?: string
   readonly name: string
   /** The name of the sink. */
   readonly objectName: string

@@ -3,6 +3,7 @@ import { pipe } from 'fp-ts/function'
 import {
   addFilePath,
   assignObjects,
+  type CommandOption,
   type ConfigFormat,
   type ConfiguredCatalog,
   type ConfiguredStream,
@@ -27,6 +28,7 @@ import {
   singerConfigOption,
   singerOptions,
   toInputStream,
+  usageError,
   type WriteResult,
   withLoggedWarnings,
 } from '../cdk'
@@ -77,36 +79,61 @@ export const destinationDiscoverCommand = defineCommand({
   },
 })
 
+const resendOption = {
+  type: 'string',
+  value: 'FILE',
+  help: 'Send the records of a dead-letter file again, instead of stdin; those rejected again stay in it',
+} as const satisfies CommandOption
+
+const resendNotes =
+  'With --resend: 0 also when some records are rejected again, 1 when all are. If the run fails (1), FILE is as it was.'
+
 export const destinationWriteCommand = defineCommand({
   name: 'write',
   summary:
     'Writes the records on stdin and prints each state once the service has acknowledged every record before it.',
-  options: { config: configOption, catalog: configuredCatalogOption, 'dry-run': dryRunOption },
+  options: {
+    config: configOption,
+    catalog: {
+      ...configuredCatalogOption,
+      help: 'The configured catalog, JSON (required without --resend)',
+      required: false,
+    },
+    resend: resendOption,
+    'dry-run': dryRunOption,
+  },
   examples: [
     'destination-feedback write --config config.json --catalog catalog.json < messages.jsonl',
     'destination-feedback write --config config.json --catalog catalog.json --dry-run < messages.jsonl',
+    'destination-feedback write --config config.json --resend rejected.jsonl',
   ],
-  notes:
-    'Exit status: 0 every stream is complete and each record is written or a dead letter, 1 a stream is not complete (the records before the printed states are).',
+  notes: `Exit status: 0 every stream is complete and each record is written or a dead letter, 1 a stream is not complete
+(the records before the printed states are). ${resendNotes}`,
   run: async (io, { options }) => {
+    const { catalog: path, resend } = options
+    if ([path, resend].filter((file) => file !== undefined).length !== 1 || path === '' || resend === '')
+      throw usageError('destination-feedback write takes either --catalog FILE or --resend FILE. See its --help.')
     const config = await loadConfig(io, destinationFormat, options.config, variablePrefix)
-    const catalog = getOrThrow(
-      pipe(
-        decodeConfiguredCatalog('destination')(await runOrThrow(readJsonFile('catalog', options.catalog))),
-        E.map((configured) => assignObjects(configured, config.streams)),
-        E.flatMap(checkOperations),
-        E.mapLeft(addFilePath(options.catalog)),
-      ),
-    )
+    const catalog = path === undefined ? [] : await loadCatalog(path, config)
     const { runWrite } = await loadRuntime()
     const result = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] },
-      { protocol: protocols.airbyte, catalog },
+      { protocol: protocols.airbyte, catalog, resend },
     )
     return writeStatus(result)
   },
 })
+
+const loadCatalog = async (path: string, config: DestinationConfig): Promise<ConfiguredCatalog> =>
+  getOrThrow(
+    pipe(
+      decodeConfiguredCatalog('destination')(await runOrThrow(readJsonFile('catalog', path))),
+      E.map((configured) => assignObjects(configured, config.streams)),
+      E.flatMap(checkOperations),
+      E.mapLeft(addFilePath(path)),
+    ),
+  )
 
 /** The operation that a stream asks for, where it asks for one other than to append. */
 const requestedOperation = ({ destinationSyncMode: mode }: ConfiguredStream) =>
@@ -150,23 +177,30 @@ const targetProgram: SingerProgram = {
 export const targetCommand = defineCommand({
   name: '',
   summary: 'Singer target for the Feedback Data Service: writes visit_records and locations from stdin.',
-  options: { config: singerConfigOption('TARGET_FEEDBACK'), 'dry-run': dryRunOption, ...singerOptions },
-  notes: singerConfigNotes,
+  options: {
+    config: singerConfigOption('TARGET_FEEDBACK'),
+    resend: resendOption,
+    'dry-run': dryRunOption,
+    ...singerOptions,
+  },
+  notes: `${singerConfigNotes} ${resendNotes}`,
   examples: [
     'tap-csv --config csv.json | target-feedback --config config.json > state.jsonl',
     'target-feedback --config config.json --dry-run < messages.jsonl',
+    'target-feedback --config config.json --resend rejected.jsonl',
   ],
   run: async (plainIo, { options }) => {
     if (await printDescription(plainIo, targetProgram, options)) return 0
     const log = createSingerLogger(plainIo, targetProgram.name)
     const io = withLoggedWarnings(plainIo, log)
     const paths = requireConfigPaths(options.config)
+    if (options.resend === '') throw usageError('target-feedback: --resend is empty. Give a file of dead letters.')
     const config = await loadConfig(io, destinationFormat, paths, targetProgram.variablePrefix)
     const { runWrite } = await loadRuntime()
     const result = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] },
-      { protocol: protocols.singer, catalog: [], log },
+      { protocol: protocols.singer, catalog: [], log, resend: options.resend },
     )
     return writeStatus(result)
   },

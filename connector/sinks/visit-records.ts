@@ -104,12 +104,15 @@ const valueAtPath = (columns: InputRecord, path: ReadonlyArray<string>): unknown
  * An id for a visit without one, the same for the same visit in every run: a hash of its stream and primary key, or of the whole
  * record if that has no key.
  */
-export const deriveVisitId = ({ id, key }: Pick<InputStream, 'id' | 'key'>, columns: InputRecord): string => {
+export const deriveVisitId = (
+  { id, origin = id, key }: Pick<InputStream, 'id' | 'origin' | 'key'>,
+  columns: InputRecord,
+): string => {
   const values = key.map((path) => valueAtPath(columns, path))
   return values.length > 0 && values.every((value) => value !== undefined && value !== null && value !== '')
-    ? hashValue([id, values])
+    ? hashValue([origin, values])
     : hashValue([
-        id,
+        origin,
         sortKeys(Object.fromEntries(Object.entries(columns).filter(([name]) => !platformColumn.test(name)))),
       ])
 }

@@ -288,6 +288,8 @@ export const removeLetters = async (
       )
     if ((await stat(target)).size !== before.bytes)
       throw new CommandError(transientFailure(`${path} is being written. Run again once that has ended.`))
+    // What a killed run with --resend has left: letters that are in the file too.
+    await rm(`${target}.resend`, { force: true })
     if (leftOut === 0) return undefined
     const after = await describeFile(copy)
     replaceFile(copy, target)

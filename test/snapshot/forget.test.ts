@@ -491,8 +491,9 @@ describe('exports', () => {
     const lines = [letterOf(gone), ...kept, letterOf(gone), letterOf(gone).slice(0, -20)]
     const file = newTempPath('jsonl')
     writeFileSync(file, lines.join(''))
+    writeFileSync(`${file}.resend`, letterOf(gone))
     const receipt = await forget(path, { visitRecords: [gone.visit], exports: [file] })
-    expect(readFileSync(file, 'utf8')).toBe(kept.join(''))
+    expect([readFileSync(file, 'utf8'), existsSync(`${file}.resend`)]).toEqual([kept.join(''), false])
     expect(receipt.files.map((each) => each.path)).toEqual([file, path])
     expect(receipt.files[0]?.after.sha256).toBe(createHash('sha256').update(kept.join('')).digest('hex'))
     expect((await forget(path, { visitRecords: [gone.visit], exports: [file] })).files).toHaveLength(1)

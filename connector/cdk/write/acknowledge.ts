@@ -180,8 +180,10 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
       const { total } = countersOf(stream.id)
       total.rejected += 1
       deadLetters.add({
-        stream: stream.name,
+        stream: stream.origin ?? stream.id,
         object: stream.objectName,
+        primaryKey: stream.key,
+        deletes: stream.isDeletion,
         ...rejection,
         when: now(),
         record: status.row.json,

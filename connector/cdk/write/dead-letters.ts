@@ -6,8 +6,13 @@ import { configFailure, type Failure } from '../failure'
 
 /** A record that is not written, and why. */
 export type DeadLetter = {
+  /** The stream's namespace and name. */
   readonly stream: string
   readonly object: string
+  /** The paths of the stream's primary key, of which a visit's id may be derived. */
+  readonly primaryKey: ReadonlyArray<ReadonlyArray<string>>
+  /** Whether each record of the stream means that an object is to be deleted. */
+  readonly deletes: boolean
   /** Identifies the record in its sink; null if it could not be read. */
   readonly key: string | null
   /** Quotes no value of the record. */
@@ -30,8 +35,9 @@ export type DeadLetters = {
 /** Keeps nothing. */
 export const noDeadLetters: DeadLetters = { add: () => undefined, flush: async () => undefined }
 
-const formatDeadLetter = ({ record, when, ...letter }: DeadLetter): string => {
-  const members = JSON.stringify({ ...letter, when: new Date(when).toISOString() })
+const formatDeadLetter = ({ record, when, stream, object, primaryKey, deletes, ...rejection }: DeadLetter): string => {
+  const from = { stream, object, primary_key: primaryKey, deletes }
+  const members = JSON.stringify({ ...from, ...rejection, when: new Date(when).toISOString() })
   const recordText = Buffer.from(record.buffer, record.byteOffset, record.byteLength).toString('utf8')
   return `${members.slice(0, -1)},"record":${recordText === '' ? 'null' : recordText}}\n`
 }
@@ -52,6 +58,10 @@ const isCutShort = async (file: FileHandle, size: number): Promise<boolean> => {
   return bytesRead === 1 && buffer[0] !== 0x0a
 }
 
+/** Whether a path still leads to an open file. */
+export const isFileAt = async (path: string, file: FileHandle): Promise<boolean> =>
+  (await stat(path).catch(() => undefined))?.ino === (await file.stat()).ino
+
 /** Appends JSON lines to a file that only its owner may read, since the records hold data of people; one that exists is made so. */
 export const openDeadLetterFile = (path: string): DeadLetters => {
   let unwritten: Array<string> = []
@@ -67,6 +77,19 @@ export const openDeadLetterFile = (path: string): DeadLetters => {
     isPrivate = true
     return found?.isFile()
   }
+  /** Returns whether the text is in the file that has this name by now. */
+  const append = async (text: string, isFile: boolean): Promise<boolean> => {
+    const file = await open(path, isFile ? 'a+' : 'a', 0o600)
+    try {
+      const { size } = await file.stat()
+      await file.appendFile(isFile && size > 0 && (await isCutShort(file, size)) ? `\n${text}` : text)
+      if (!isFile) return true
+      await file.sync()
+      return await isFileAt(path, file)
+    } finally {
+      await file.close()
+    }
+  }
   const write = async (): Promise<void> => {
     if (unwritten.length === 0) {
       if (!isPrivate) await makePrivate()
@@ -75,14 +98,8 @@ export const openDeadLetterFile = (path: string): DeadLetters => {
     const text = unwritten.join('')
     unwritten = []
     const isFile = (await makePrivate()) ?? true
-    const file = await open(path, isFile ? 'a+' : 'a', 0o600)
-    try {
-      const { size } = await file.stat()
-      await file.appendFile(isFile && size > 0 && (await isCutShort(file, size)) ? `\n${text}` : text)
-      if (isFile) await file.sync()
-    } finally {
-      await file.close()
-    }
+    // Another run may have put a new file in its place in between, which lacks the letters: better twice than lost.
+    if (!(await append(text, isFile))) await append(text, isFile)
     // Also where the file was there before: the run that created it may have been killed in between.
     if (isFile && !isNameSafe) await syncFolder(path)
     isNameSafe = true
@@ -109,6 +126,21 @@ const parseDeadLetter = (line: Buffer): Pick<DeadLetter, 'object' | 'key'> | und
   }
 }
 
+/** The lines of a file with their line ends; the last one may lack it. */
+export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const chunk of chunks) {
+    rest = Buffer.concat([rest, chunk])
+    let start = 0
+    for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a, start)) {
+      yield rest.subarray(start, end + 1)
+      start = end + 1
+    }
+    rest = rest.subarray(start)
+  }
+  if (rest.length > 0) yield rest
+}
+
 /**
  * Copies a file of dead letters without those that `isLeftOut` names, into one that only its owner may read. A line that was cut short comes as
  * undefined with its text. Returns how many lines were letters, and how many were left out.
@@ -120,24 +152,13 @@ export const copyDeadLetters = async (
 ): Promise<{ readonly letters: number; readonly leftOut: number }> => {
   const copy = await open(to, 'w', 0o600)
   let [letters, leftOut] = [0, 0]
-  let rest: Buffer = Buffer.alloc(0)
-  const copyLine = async (line: Buffer): Promise<void> => {
-    const letter = parseDeadLetter(line)
-    if (letter !== undefined) letters += 1
-    if (isLeftOut(letter, line.toString())) leftOut += 1
-    else await copy.appendFile(line)
-  }
   try {
-    for await (const chunk of createReadStream(from)) {
-      rest = Buffer.concat([rest, chunk])
-      let start = 0
-      for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a, start)) {
-        await copyLine(rest.subarray(start, end + 1))
-        start = end + 1
-      }
-      rest = rest.subarray(start)
+    for await (const line of readLines(createReadStream(from))) {
+      const letter = parseDeadLetter(line)
+      if (letter !== undefined) letters += 1
+      if (isLeftOut(letter, line.toString())) leftOut += 1
+      else await copy.appendFile(line)
     }
-    if (rest.length > 0) await copyLine(rest)
   } finally {
     await copy.close()
   }
@@ -150,7 +171,12 @@ export type RecordCounts = { readonly received: number; readonly accepted: numbe
 export const zeroCounts: RecordCounts = { received: 0, accepted: 0, rejected: 0 }
 
 /** How many rejected records a run allows: none, or at most so many percent of a stream. */
-export type RejectPolicy = { readonly onReject: 'continue' | 'fail'; readonly maxPercent: number }
+export type RejectPolicy = {
+  readonly onReject: 'continue' | 'fail'
+  readonly maxPercent: number
+  /** Whether a stream may also have rejected records alone. */
+  readonly mayRejectAll?: boolean
+}
 
 /** A percentage of fewer records says little. */
 const minRecords = 100
@@ -158,7 +184,7 @@ const minRecords = 100
 /** Whether a stream has rejected records and no accepted one: its mapping may be wrong. */
 export const hasOnlyRejections = ({ accepted, rejected }: RecordCounts): boolean => accepted === 0 && rejected > 0
 
-const rejectionRemedy =
+export const rejectionRemedy =
   'See the dead-letter file or the log for the reasons, correct the mapping or the data, and run again'
 
 /** Why the run ends after this rejection, if it does. `ordinal`: of the record within its stream, from 1. */
@@ -179,11 +205,11 @@ export const rejectionFailure = (
 
 /** Why a stream fails at its end because of its rejections, if it does. */
 export const streamRejectionFailure = (
-  { maxPercent }: RejectPolicy,
+  { maxPercent, mayRejectAll }: RejectPolicy,
   stream: string,
   counts: RecordCounts,
 ): O.Option<Failure> =>
-  hasOnlyRejections(counts)
+  mayRejectAll !== true && hasOnlyRejections(counts)
     ? O.some(configFailure(`${stream}: all ${counts.received} records were rejected. ${rejectionRemedy}.`))
     : tooManyRejections(stream, counts, maxPercent)
 

@@ -186,20 +186,22 @@ describe('the acknowledgement queue', () => {
     expect(queue.countsOf('a')).toEqual({ received: 2, accepted: 1, rejected: 1 })
   })
 
-  it('writes a dead letter of a rejected record once, with the time and the names of its stream', () => {
+  it('writes a dead letter of a rejected record once, with the time and what its stream is', () => {
     const letters: Array<unknown> = []
     const { queue } = createTestQueue({
       now: () => 77,
       deadLetters: { ...noDeadLetters, add: (letter) => letters.push(letter) },
     })
-    const stream = { ...streamOf('a'), name: 'visits' }
+    const stream = { ...streamOf('shop.visits'), name: 'visits', key: [['data', 'id']], isDeletion: true }
     const record = queue.addRecord(stream, { json: Buffer.from('{"id":1}') })
     expect(queue.reject(record, { key: 'k', reason: 'wrong', batch: 3 })).toEqual(O.none)
     expect(queue.reject(record, rejection)).toEqual(O.none)
     expect(letters).toEqual([
       {
-        stream: 'visits',
+        stream: 'shop.visits',
         object: 'things',
+        primaryKey: [['data', 'id']],
+        deletes: true,
         key: 'k',
         reason: 'wrong',
         batch: 3,
@@ -207,7 +209,13 @@ describe('the acknowledgement queue', () => {
         record: Buffer.from('{"id":1}'),
       },
     ])
-    expect(queue.countsOf('a')).toEqual({ received: 1, accepted: 0, rejected: 1 })
+    expect(queue.countsOf('shop.visits')).toEqual({ received: 1, accepted: 0, rejected: 1 })
+    const again = queue.addRecord(
+      { ...stream, id: 'shop.visits (2)', origin: 'shop.visits' },
+      { json: Buffer.from('{}') },
+    )
+    queue.reject(again, rejection)
+    expect(letters.at(-1)).toMatchObject({ stream: 'shop.visits' })
   })
 
   it('counts records from 1, the bytes that are held, and nothing of a stream that has none', () => {

@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -23,6 +24,8 @@ import {
 const letterOf = (record: string, more: Partial<DeadLetter> = {}): DeadLetter => ({
   stream: 's',
   object: 'things',
+  primaryKey: [['id']],
+  deletes: false,
   key: 'k',
   reason: 'wrong',
   when: 0,
@@ -31,7 +34,8 @@ const letterOf = (record: string, more: Partial<DeadLetter> = {}): DeadLetter =>
   ...more,
 })
 const textOf = (record: string, key = '"k"', batch = '1') =>
-  `{"stream":"s","object":"things","key":${key},"reason":"wrong","batch":${batch},"when":"1970-01-01T00:00:00.000Z","record":${record}}\n`
+  `{"stream":"s","object":"things","primary_key":[["id"]],"deletes":false,` +
+  `"key":${key},"reason":"wrong","batch":${batch},"when":"1970-01-01T00:00:00.000Z","record":${record}}\n`
 
 /** A test whose failure may have changed the permissions of the machine's /dev/null, which are set back. */
 const withDevice = (body: () => Promise<void>) => async (): Promise<void> => {
@@ -92,6 +96,25 @@ describe('the dead-letter file', () => {
       expect(readFileSync(path, 'utf8')).toBe(`${before}${separator}${textOf('{"a":1}')}${textOf('{"a":2}')}`)
     },
   )
+
+  it('has the letters also where another file takes its place while they are written', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+    writeFileSync(path, textOf('{"a":1}'))
+    const handle = await open('/dev/null')
+    const proto = Object.getPrototypeOf(handle)
+    await handle.close()
+    const append = vi.spyOn(proto, 'appendFile').mockImplementationOnce(async function (this: unknown, text: unknown) {
+      // As a run with --resend does it between the opening of the file and the write.
+      writeFileSync(`${path}.resend`, textOf('{"a":0}'))
+      renameSync(`${path}.resend`, path)
+      append.mockRestore()
+      await proto.appendFile.call(this, text)
+    })
+    const letters = openDeadLetterFile(path)
+    letters.add(letterOf('{"a":2}'))
+    await letters.flush()
+    expect(readFileSync(path, 'utf8')).toBe(textOf('{"a":0}') + textOf('{"a":2}'))
+  })
 
   it(
     'is brought to the disk with every flush, its name once a run, and is not left open; a device is not',

@@ -34,6 +34,7 @@ describe('the reject policy', () => {
 describe('at its end a stream', () => {
   it.each([
     ['fails if all its records were rejected, however few', { ...tenPercent, maxPercent: 100 }, countsOf(3, 3), false],
+    ['passes so where the run allows it', { ...tenPercent, maxPercent: 100, mayRejectAll: true }, countsOf(3, 3), true],
     ['passes if it is empty', tenPercent, countsOf(0, 0), true],
     ['passes if it is small and has an accepted record', tenPercent, countsOf(3, 2), true],
     ['fails if it is large and above the percentage', tenPercent, countsOf(200, 21), false],
