@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/Either'
 import {
   CommandError,
@@ -129,9 +130,10 @@ const createPrompter = (io: CommandIo): Prompter => {
   return {
     say: io.printWarning,
     ask: async (question, isSecret = false) => {
-      io.printWarning(`${question}:`)
+      // Before the question, since a secret may be pasted as soon as it stands there.
       io.setEcho(!isSecret)
       try {
+        io.printWarning(`${question}:`)
         return (await readLine()).trim()
       } finally {
         io.setEcho(true)
@@ -155,33 +157,39 @@ const createLineReader = (input: AsyncIterable<Uint8Array>): (() => Promise<stri
           return line.join('')
         }
         if (key === '\u007f' || key === '\b') line.pop()
-        else line.push(key)
+        else if (key === '\u0015') line.length = 0
+        else if (key >= ' ') line.push(key)
       }
       const next = await chunks.next()
       if (next.done === true)
         throw usageError('The input has ended before every question was answered. Nothing was written.')
-      pending = [...decoder.decode(next.value, { stream: true })]
+      // An arrow key would become part of a secret that nobody sees.
+      pending = [...stripVTControlCharacters(decoder.decode(next.value, { stream: true }))]
     }
   }
 }
 
-/** The value that was given, or the answer to the question, asked again until it is right. */
+/** The value that was given, or the first right answer to the question. Enter, or no terminal, means the default. */
 const askValid = async (
   { ask, say }: Prompter,
   given: string | undefined,
   question: string,
   option: string,
   problemOf: (value: string) => string | undefined,
+  defaultValue?: string,
 ): Promise<string> => {
   if (given !== undefined) {
     const problem = problemOf(given)
     if (problem !== undefined) throw usageError(`${option} is wrong. ${problem}`)
     return given
   }
-  if (ask === undefined)
+  if (ask === undefined) {
+    if (defaultValue !== undefined) return defaultValue
     throw usageError(`${option} is missing, and there is no terminal to ask on. See feedback init --help.`)
+  }
+  const shownDefault = defaultValue === undefined ? '' : ` [${defaultValue}]`
   for (;;) {
-    const value = await ask(question)
+    const value = (await ask(`${question}${shownDefault}`)) || (defaultValue ?? '')
     const problem = problemOf(value)
     if (problem === undefined) return value
     say(problem)
@@ -192,13 +200,13 @@ const isCredentialKind = (text: string): text is CredentialKind => Object.hasOwn
 
 const askKind = async (prompter: Prompter, given: string | undefined): Promise<CredentialKind> => {
   const kinds = Object.keys(credentialKinds)
-  // Without a terminal the kind has a default; on one it is asked for.
   const value = await askValid(
     prompter,
-    given ?? (prompter.ask === undefined ? 'access_token' : undefined),
-    'access_token, or application for an id with a secret that are exchanged for tokens',
+    given,
+    'access_token, or application for an id with a secret that are exchanged for tokens (auth)',
     '--auth',
     (text) => (findNearestName(text, kinds) === undefined ? `Give one of ${kinds.join(', ')}.` : undefined),
+    'access_token',
   )
   const kind = findNearestName(value, kinds) ?? ''
   return isCredentialKind(kind) ? kind : 'access_token'
@@ -246,10 +254,11 @@ const takeSecret = async (
       ? 'file'
       : await askValid(
           prompter,
-          prompter.ask === undefined ? 'env' : undefined,
+          undefined,
           `Keep the ${name} in a variable (env) or in the file, which only you can read (file)`,
           '--secret-in',
           (text) => (text === 'env' || text === 'file' ? undefined : 'Give env or file.'),
+          'env',
         ))
   if (place === 'env') return undefined
   if (place !== 'file') throw usageError('--secret-in must be env or file.')

@@ -324,7 +324,7 @@ const reportCounts = (
       ? ` See ${resolve(letterPath)}, and send them again with --resend.`
       : dry_run
         ? ''
-        : ' They are kept nowhere: set dead_letter_path.'
+        : ' Their records are not kept, since dead_letter_path is not set.'
   for (const summary of summaries) log('warn', `${summary}${advice}`)
 }
 

@@ -1,26 +1,31 @@
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CommandIo } from '../../connector/cdk/command'
 import { joinText } from '../../connector/cdk/lines'
 import { runCommandLine } from '../../connector/cdk/program'
 import { programs } from '../../connector/cli/programs'
 import type { Sandbox } from '../../connector/sandbox/start'
 import { createTestIo } from '../support/command-io'
+import { programPath } from '../support/program'
 import { startSmallSandbox } from '../support/sandbox'
+
+const hasScript = spawnSync('script', ['--version']).status === 0
 
 type Given = {
   readonly env?: CommandIo['env']
-  readonly keys?: ReadonlyArray<string>
+  readonly keys?: Iterable<string>
   readonly terminal?: boolean
   readonly colors?: boolean
+  readonly stop?: AbortSignal
 }
 
 /** Runs a verb; `keys` is what comes on stdin, piece by piece. */
 const run = async (
   args: ReadonlyArray<string>,
-  { env = {}, keys = [], terminal = false, colors = false }: Given = {},
+  { env = {}, keys = [], terminal = false, colors = false, stop = new AbortController().signal }: Given = {},
 ) => {
   const [out, err, echo]: [string[], string[], boolean[]] = [[], [], []]
   const stdin = async function* () {
@@ -30,7 +35,11 @@ const run = async (
     env,
     isInteractive: terminal,
     hasColors: colors,
-    setEcho: (on) => echo.push(on),
+    stop,
+    setEcho: (on) => {
+      echo.push(on)
+      if (!on) err.push('(echo off)')
+    },
     printWarning: (line) => err.push(line),
   })
   const status = await runCommandLine('feedback', programs.feedback, io, args, new Promise(() => undefined))
@@ -85,13 +94,14 @@ describe('feedback init', () => {
         'http://feedback.example.com\nhttps://feedback.example.com\n',
         'last year\n2024-02-30\n2024-01-31\naccess',
         '_token\nfile\n',
-        'S3C',
-        'X\u007fR3T\r',
+        'wrong\u0015S3C\u001b[D',
+        'X\u007f\u001b[3~R\u00093T\r',
       ],
     })
     expect(status, stderr).toBe(0)
     expect(stderr).toMatch(/base_url[\s\S]*https[\s\S]*start_date/)
     expect(stderr).not.toContain('S3C')
+    expect(stderr).toMatch(/\(echo off\)\nThe access token; it is not shown:$/)
     expect(echo.filter((on) => !on)).toHaveLength(1)
     expect(echo.at(-1)).toBe(true)
     expect(readConfig(path)).toEqual({
@@ -99,6 +109,73 @@ describe('feedback init', () => {
       credentials: { auth_type: 'access_token', access_token: 'S3CR3T' },
       start_date: '2024-01-31',
     })
+  })
+
+  it('shows its defaults, and takes them for Enter', async () => {
+    const path = newFile()
+    const { status, stdout, stderr } = await run(['init', '--out', path], {
+      terminal: true,
+      keys: ['\nhttps://feedback.example.com\n\n2024-01-31\n\n\n'],
+    })
+    expect(status, stderr).toBe(0)
+    expect(stderr).toMatch(
+      /base_url\):\n.*base_url[\s\S]*start_date\):\n.*start_date[\s\S]*\(auth\) \[access_token\]:\n.* \[env\]:$/,
+    )
+    expect(stdout).toContain('set the variable FEEDBACK_CREDENTIALS_ACCESS_TOKEN')
+    expect(readConfig(path)).toEqual({
+      base_url: 'https://feedback.example.com',
+      credentials: { auth_type: 'access_token' },
+      start_date: '2024-01-31',
+    })
+  })
+
+  it.each(['\u0003', '\u0004', 'stop'])(
+    'shows again what is typed where the question for the secret ends by %j',
+    async (end) => {
+      const path = newFile()
+      const stop = new AbortController()
+      const keys = function* () {
+        yield 'file\n'
+        if (end === 'stop') stop.abort()
+        yield `S3C${end}`
+      }
+      const { status, stderr, echo } = await run(['init', '--out', path, ...service, '--auth', 'access_token'], {
+        terminal: true,
+        keys: keys(),
+        stop: stop.signal,
+      })
+      expect([status, stderr]).toEqual([2, expect.stringContaining('Nothing was written.')])
+      expect([echo.includes(false), echo.at(-1), existsSync(path)]).toEqual([true, true, false])
+    },
+  )
+
+  it.skipIf(!hasScript).each([
+    ['Enter', '\r', 0],
+    ['Ctrl-C', '\u0003', 2],
+  ])('does not show the token on a terminal, which is as before after %s', async (_, end, status) => {
+    const path = newFile()
+    const program = `'${process.execPath}' '${programPath('feedback')}'`
+    const command = `${program} init --out '${path}' ${service.join(' ')}; echo "status $?"; stty -a`
+    const terminal = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'] })
+    onTestFinished(() => void terminal.kill('SIGKILL'))
+    const answers: Array<readonly [RegExp, string]> = [
+      [/\[access_token\]:/, '\r'],
+      [/\[env\]:/, 'file\r'],
+      [/not shown:/, `S3CR3T${end}`],
+    ]
+    let shown = ''
+    terminal.stdout.on('data', (chunk: Buffer) => {
+      shown += chunk
+      const [question, answer] = answers[0] ?? []
+      if (question === undefined || !question.test(shown)) return
+      answers.shift()
+      terminal.stdin.write(answer ?? '')
+    })
+    await new Promise((resolve) => terminal.on('close', resolve))
+    expect(shown).toContain(`status ${status}`)
+    expect(shown).not.toContain('S3C')
+    expect(shown).toMatch(/ icanon [\s\S]* echo /)
+    expect(existsSync(path) && readConfig(path).credentials.access_token).toBe(status === 0 && 'S3CR3T')
   })
 
   it.each([
