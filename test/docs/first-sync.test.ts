@@ -199,6 +199,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   { world: {}, more: { mention_time_after: '2025-01-01', mention_time_before: '2024-01-01' } },
   { url: 'https://me:pass@feedback.example' },
   { url: 'https://feedback.example/#a' },
+  { url: 'https://feedback.example/?tenant=a' },
   { world: {}, more: { credentials: { auth_type: 'access_token' } } },
   { url: 'http://feedback.example' },
   { world: {}, more: { rate_limit: { redis_url: 'localhost' } } },
