@@ -151,7 +151,7 @@ describe('packaging', () => {
     expect([...stages.keys()].at(-1)).toBe('source')
   })
 
-  it('gives the acceptance tests existing files and a future state of every incremental stream', () => {
+  it('gives the acceptance tests existing files, and our own a future state of every incremental stream', () => {
     const config = text('acceptance-test-config.yml')
     const paths = [...config.matchAll(/_path: (test\/\S+)/g)].map(([, path = '']) => path)
     expect(paths.length).toBeGreaterThan(0)

@@ -91,6 +91,8 @@ type StreamStatus = {
   readonly age_seconds: number | null
   readonly last_status: string
   readonly rows: number
+  /** The start_date that its state was read from, in ISO 8601; null for a stream without one. */
+  readonly read_since: string | null
   /** Undefined if nothing is wrong. */
   readonly problem?: string
 }
@@ -147,13 +149,14 @@ const readStatus = async (
 ): Promise<ReadonlyArray<StreamStatus>> => {
   const rows = await db.query(`
     SELECT stream, any_value(streams.rows) AS rows, arg_max(loads.status, load) AS status,
-      epoch_ms(max(ended) FILTER (loads.status = 'complete')) AS ended
-    FROM _streams AS streams LEFT JOIN _loads AS loads USING (stream) GROUP BY stream ORDER BY stream`)
+      epoch_ms(max(ended) FILTER (loads.status = 'complete')) AS ended, any_value(state->>'$.startDate') AS since
+    FROM _streams AS streams LEFT JOIN _loads AS loads USING (stream) LEFT JOIN _state USING (stream)
+    GROUP BY stream ORDER BY stream`)
   const openShares = await listOpenShares({ db })
   // While the shares of a backfill run, nobody has counted.
   const countRows = (stream: string) => db.scalar(`SELECT count(*) FROM ${quoteIdentifier(stream)}`)
   const counts = await Promise.all(rows.map(({ stream, rows: count }) => count ?? countRows(String(stream))))
-  const known = rows.map(({ stream, status, ended }, i): StreamStatus => {
+  const known = rows.map(({ stream, status, ended, since }, i): StreamStatus => {
     const age = ended === null || ended === undefined ? null : Math.max(0, Math.round((now - Number(ended)) / 1000))
     const lastStatus = String(status ?? 'never loaded')
     const shares = openShares.get(String(stream))
@@ -167,6 +170,7 @@ const readStatus = async (
       age_seconds: age,
       last_status: lastStatus,
       rows: Number(counts[i]),
+      read_since: since === null || since === undefined ? null : String(since),
       ...(problem === undefined ? {} : { problem }),
     }
   })
@@ -181,6 +185,7 @@ const missingStream = (stream: string): StreamStatus => ({
   age_seconds: null,
   last_status: 'never loaded',
   rows: 0,
+  read_since: null,
   problem: 'was never loaded',
 })
 
@@ -199,13 +204,14 @@ const formatAge = (seconds: number): string => {
 const formatStatus = (ok: boolean, streams: ReadonlyArray<StreamStatus>, path: string): string => {
   if (streams.length === 0) return `${path} holds no stream yet.\n`
   const table = formatTable(
-    ['stream', 'last complete', 'age', 'last load', 'rows'],
+    ['stream', 'last complete', 'age', 'last load', 'rows', 'read since'],
     streams.map((stream) => [
       stream.stream,
       stream.last_complete ?? 'never',
       stream.age_seconds === null ? '' : formatAge(stream.age_seconds),
       stream.last_status,
       stream.rows.toLocaleString('en'),
+      stream.read_since ?? '',
     ]),
   )
   const problems = streams.flatMap(({ stream, problem }) => (problem === undefined ? [] : [`${stream} ${problem}.\n`]))

@@ -29,7 +29,7 @@ const SourceCodec = orderFields({
   ...serviceFields,
   start_date: describeField(
     'Start date',
-    'Reviews that arrived or changed after this time, or since this date, are read',
+    'Reviews that arrived or changed after this time, or since this date, are read. If you move it back, everything since then is read again; it cannot lie in the future',
     {
       examples: ['2024-01-01T00:00:00Z'],
     },

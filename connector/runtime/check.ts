@@ -4,10 +4,10 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import { type ClientOptions, toFailure } from '../api'
 import { type Failure, type Stream, transientFailure } from '../cdk'
 import type { ConnectionConfig, DestinationConfig, SourceConfig } from '../config'
-import { type SourceEnv, windowOperations } from '../streams'
+import { futureStartFailure, type SourceEnv, windowOperations } from '../streams'
 import { observeRequests } from './client'
 import { checkDestination, openDestination } from './destination'
-import { describeFindings, type Finding, listFindingWarnings } from './findings'
+import { describeFindings, estimateServiceTime, type Finding, listFindingWarnings } from './findings'
 import { createProbeGate, maxProbeRequests, type ProbeFacts, runProbes } from './probe'
 import { type ConfiguredSource, checkOutput, createSource } from './source'
 import { createSampleFetcher, refusedEntityWarning, startSourceCheck } from './source-check'
@@ -203,6 +203,12 @@ const runSourceCheck = async (
         ])
       : E.left(checkTimeoutFailure(operations, lastFailure()))
   })
+  const isConnected = E.isRight(check.connection() ?? E.left(undefined))
+  const future = futureStartFailure(env.startDate, estimateServiceTime(seen, Date.now()))
+  if (isConnected && future !== undefined) {
+    await close()
+    return E.left(future)
+  }
   inspect(check, configured.right, outcome)
   const facts: ProbeFacts = { pages: undefined, count: undefined, entities: undefined, windows: [] }
   const exported = check.operations.get('export reviews')
@@ -220,7 +226,7 @@ const runSourceCheck = async (
     outcome,
     report: {
       findings: seen.answers === 0 || exported === undefined ? [] : describeFindings(config, facts, seen),
-      warnings: [...dropRefusals(warnings, facts), ...listFindingWarnings(config, facts, seen, Date.now()), ...notices],
+      warnings: [...dropRefusals(warnings, facts), ...listFindingWarnings(config, facts), ...notices],
     },
   })
 }

@@ -1,5 +1,5 @@
 import * as E from 'fp-ts/Either'
-import { expiryFormat, maskCode, type TokenReport, toMillis } from '../api'
+import { expiryFormat, maskCode, type TokenReport } from '../api'
 import { formatTimeLeft } from '../cdk'
 import type { SourceConfig } from '../config'
 import { overlapSize } from '../export'
@@ -39,20 +39,15 @@ export const describeFindings = (
   ]
 }
 
+/** The service's time by its answers, or by the clock here where they do not tell it; milliseconds. */
+export const estimateServiceTime = ({ clock }: Observations, now: number): number =>
+  clock === undefined || clock === 'contradictory' ? now : now + (clock[0] + clock[1]) / 2
+
 /** What a person should change, by what was found out. */
-export const listFindingWarnings = (
-  config: SourceConfig,
-  { pages, entities }: ProbeFacts,
-  { clock }: Observations,
-  now: number,
-): ReadonlyArray<string> => {
-  const serviceNow = clock === undefined || clock === 'contradictory' ? now : now + (clock[0] + clock[1]) / 2
+export const listFindingWarnings = (config: SourceConfig, { pages, entities }: ProbeFacts): ReadonlyArray<string> => {
   const missing = entities !== undefined && E.isRight(entities) ? entities.right.unknown : []
   const order = pages !== undefined && E.isRight(pages) ? pages.right.order : 'no rows'
   return [
-    ...(toMillis(config.start_date) > serviceNow
-      ? [`start_date (${config.start_date}) lies in the future: until then a run reads nothing. Give an earlier one.`]
-      : []),
     ...missing.map(
       ({ key, id, reason }) =>
         `${key}: the service does not know ${id} (${reason}). Correct it or take it out; a run reads the others.`,

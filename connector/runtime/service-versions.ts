@@ -30,6 +30,8 @@ import {
   deletionExportOperation,
   type ExportDefinition,
   exportFilters,
+  isStartMovedBack,
+  openExportState,
   type Rewind,
   reviewExportOperation,
   rewindStates,
@@ -155,8 +157,14 @@ const deletedReviews = 'deleted_reviews'
 export const planAudit = (source: SourceEnv, stream: string, states: SourceState): E.Either<Failure, AuditedLoad> =>
   pipe(
     decodeExportState(stream, O.fromNullable(states[stream])),
-    E.chain(({ cursor, slack }) => {
+    E.chain(({ cursor, slack, readSince }) => {
       const saved = states[stream]
+      if (O.isSome(readSince) && isStartMovedBack(readSince, source.startDate))
+        return E.left(
+          configFailure(
+            `The state of ${stream} was read from ${toInstant(readSince.value)}, and start_date is earlier (${toInstant(source.startDate)}): its table lacks what lies between. Let a run with this start_date end first, or give the config that the table was loaded with.`,
+          ),
+        )
       const cutoff = pipe(
         cursor,
         O.match(
@@ -183,6 +191,7 @@ export const planAudit = (source: SourceEnv, stream: string, states: SourceState
 const planNextRead = (source: SourceEnv, stream: string, state: unknown): NextRead | undefined =>
   pipe(
     decodeExportState(stream, O.fromNullable(state)),
+    E.map((decoded) => openExportState(decoded, source.startDate)),
     E.match(
       () => undefined,
       ({ cursor, slack, sentRows, resumeToken }) => ({

@@ -11,6 +11,7 @@ import {
   createDeletionFetcher,
   defaultBoundWarnings,
   deletionExportOperation,
+  futureStartFailure,
   isLookupStream,
   reviewExportOperation,
   type SourceEnv,
@@ -185,9 +186,14 @@ export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>, isFirst: boo
     TE.mapLeft((error) => (isFirst ? findOtherServer(name, error) : undefined) ?? toFailure(name, error)),
     TE.matchE(
       (failure) => (failure.scope === 'run' ? TE.left(failure) : TE.right(undefined)),
-      () => TE.right(undefined),
+      ({ servedAt = env.now() }) => TE.fromEither(checkStart(env.startDate, servedAt)),
     ),
   )
+}
+
+const checkStart = (startDate: number, serviceTime: number): E.Either<Failure, void> => {
+  const failure = futureStartFailure(startDate, serviceTime)
+  return failure === undefined ? E.right(undefined) : E.left(failure)
 }
 
 /** Whether the service refuses the token, by its status or inside a 200. */

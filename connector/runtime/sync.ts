@@ -1,3 +1,4 @@
+import * as E from 'fp-ts/Either'
 import { flow } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import {
@@ -98,7 +99,16 @@ export const syncSnapshot = async (
     ]).finally(reporter.finish)
     const summaries = await writer.finish()
     const savedState = await room.readLoadStates(snapshot, share)
-    const merge = flow(mergeStates, O.fromEither, O.toUndefined)
+    const merge = flow(
+      mergeStates,
+      E.match(
+        ({ message }): SourceState | undefined => {
+          io.printWarning(message)
+          return undefined
+        },
+        (merged) => merged,
+      ),
+    )
     if (share !== undefined && outcome === 'complete') await room.settleShares(snapshot, share, merge, Date.now())
     return {
       outcome,

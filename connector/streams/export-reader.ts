@@ -8,7 +8,7 @@ import {
   type Failure,
   type Feed,
   feedOf,
-  flatMapFeed,
+  flatMapFeedEither,
   type Reader,
   type ReaderEvent,
   type Row,
@@ -36,8 +36,18 @@ import {
   emptyExportState,
   encodeExportState,
   encodeOpenScan,
+  openExportState,
+  readsOnFrom,
 } from './export-state'
 import { type CompleteScan, partitionWindows, type SourceEnv } from './source-env'
+import {
+  futureCursorFailure,
+  futureStartFailure,
+  isAheadOfService,
+  isStartMovedBack,
+  movedBackNote,
+  watchServiceTime,
+} from './start-date'
 import { reportScanEnd } from './sync-audit'
 import { collectPageWarnings, selectAttributes, stateWarnings } from './warnings'
 
@@ -61,6 +71,8 @@ type SharedStreamProgress<Item> = {
   /** Whether the record lies after the stream's cursor and has not been sent before. */
   readonly isNew: (record: CutRecord) => boolean
   readonly selectAttributes: (row: Row) => Row
+  /** The start date of its state, if it is read again because the config's is earlier; milliseconds. */
+  readonly movedBackFrom?: number
 }
 
 /** Reads an export once for all selected streams that are made of it; each gets the records after its own cursor. */
@@ -69,7 +81,7 @@ export const createExportReader = <Item>(operation: ExportDefinition<Item>): Rea
   read: (source) => (requests) => {
     const { left: failures, right: streams } = RA.separate(requests.map((request) => startStream(source, request)))
     return pipe(
-      feedOf<Failure, ReaderEvent>(...failures.map((event) => E.right(event))),
+      feedOf<Failure, ReaderEvent>(...[...failures, ...movedBackNotes(source, streams)].map((event) => E.right(event))),
       concatFeed(() => (streams.length === 0 ? feedOf() : readSharedScan(operation, source, streams))),
     )
   },
@@ -84,14 +96,32 @@ const startStream = <Item>(
     decodeExportState(request.stream, request.state),
     E.bimap(
       (failure) => ({ _tag: 'Failed', stream: request.stream, failure }),
-      (state) =>
-        toStreamProgress(
-          source,
-          request,
-          request.syncMode === 'full_refresh' ? { ...emptyExportState, resumeToken: state.resumeToken } : state,
-        ),
+      (state): SharedStreamProgress<Item> => {
+        if (request.syncMode === 'full_refresh')
+          return toStreamProgress(source, request, { ...emptyExportState, resumeToken: state.resumeToken })
+        const progress = toStreamProgress(source, request, openExportState(state, source.startDate))
+        const { readSince } = state
+        return O.isSome(readSince) && isStartMovedBack(readSince, source.startDate)
+          ? { ...progress, movedBackFrom: readSince.value }
+          : progress
+      },
     ),
   )
+
+/** One note for all streams that were read from the same start. */
+const movedBackNotes = <Item>(
+  { startDate }: SourceEnv,
+  streams: ReadonlyArray<SharedStreamProgress<Item>>,
+): ReadonlyArray<ReaderEvent> => {
+  const starts = new Set(streams.flatMap(({ movedBackFrom }) => movedBackFrom ?? []))
+  return [...starts].map((start) =>
+    movedBackNote(
+      streams.filter(({ movedBackFrom }) => movedBackFrom === start).map(({ request }) => request.stream),
+      start,
+      startDate,
+    ),
+  )
+}
 
 const toStreamProgress = <Item>(
   source: SourceEnv,
@@ -127,29 +157,45 @@ const readSharedScan = <Item>(
 ): Feed<Failure, ReaderEvent> => {
   const digest = digestFilters(operation.filters(source))
   const names = streams.map(({ request }) => request.stream)
-  const pages = collectPageWarnings(operation, operation.fetch(source, names), source.now)
+  const clock = watchServiceTime(operation.fetch(source, names), source.now)
+  const pages = collectPageWarnings(operation, clock.fetch, source.now)
   const start = toScanStart(operation, source, streams)
   const toItem = operation.toItem(source)
   let completion: ScanItem['completion']
+  /** Those that are still read; known once the service's time is. */
+  let active: ReadonlyArray<SharedStreamProgress<Item>> | undefined
+  const toEvents = function* (item: ScanItem, read: ReadonlyArray<SharedStreamProgress<Item>>): Iterable<ReaderEvent> {
+    completion = item.completion
+    if (completion !== undefined && O.isNone(start.resumeToken) && start.windows === undefined)
+      operation.onScanEnd?.(source, toCompleteScan(start, digest, completion))
+    for (const message of pages.drain()) yield { _tag: 'Note', level: 'warn', message }
+    for (const note of item.notes) yield { _tag: 'Note', ...note }
+    if (completion !== undefined) {
+      for (const { request, state } of read) yield* stateWarnings(request.stream, state, digest)
+      const { cutoff } = completion
+      const ended = read.map(({ request }) => request.stream)
+      reportScanEnd(source, ended, { cutoff, isCertified: true, isResumed: O.isSome(start.resumeToken) })
+    }
+    yield* rowEvents(read, item.rows, toItem)
+    for (const stream of read) yield toCheckpoint(source, digest, stream, item)
+  }
   const events = pipe(
     scan(toScanEnv(operation, source, pages.fetch))(start),
-    flatMapFeed(function* (item): Iterable<ReaderEvent> {
-      completion = item.completion
-      if (completion !== undefined && O.isNone(start.resumeToken) && start.windows === undefined)
-        operation.onScanEnd?.(source, toCompleteScan(start, digest, completion))
-      for (const message of pages.drain()) yield { _tag: 'Note', level: 'warn', message }
-      for (const note of item.notes) yield { _tag: 'Note', ...note }
-      if (completion !== undefined) {
-        for (const { request, state } of streams) yield* stateWarnings(request.stream, state, digest, completion)
-        const { cutoff } = completion
-        reportScanEnd(source, names, { cutoff, isCertified: true, isResumed: O.isSome(start.resumeToken) })
-      }
-      yield* rowEvents(streams, item.rows, toItem)
-      for (const stream of streams) yield toCheckpoint(source, digest, stream, item)
+    flatMapFeedEither((item): E.Either<Failure, Iterable<ReaderEvent>> => {
+      // A scan that has nothing to ask for ends without an answer.
+      const time = clock.serviceTime() ?? (item.completion === undefined ? undefined : source.now())
+      if (active !== undefined || time === undefined) return E.right(toEvents(item, active ?? []))
+      return pipe(
+        refuseFuture(source, streams, time),
+        E.map(({ refused, others }) => {
+          active = others
+          return [...refused, ...toEvents(item, others)]
+        }),
+      )
     }),
   )
   const afterScan = (): ReadonlyArray<SharedStreamProgress<Item>> =>
-    streams.map(({ request, state }) =>
+    (active ?? streams).map(({ request, state }) =>
       toStreamProgress(
         source,
         request,
@@ -158,6 +204,32 @@ const readSharedScan = <Item>(
     )
   // A resumed scan is complete only up to its old cutoff: a second scan reads at once what has changed since then.
   return O.isNone(start.resumeToken) ? events : concatFeed(() => readSharedScan(operation, source, afterScan()))(events)
+}
+
+/** The streams whose cursor lies ahead of the service's time fail. Left: nothing is to be read, since all of them do, or start_date. */
+const refuseFuture = <Item>(
+  { startDate, lookback }: SourceEnv,
+  streams: ReadonlyArray<SharedStreamProgress<Item>>,
+  serviceTime: number,
+): E.Either<
+  Failure,
+  { readonly refused: ReadonlyArray<ReaderEvent>; readonly others: ReadonlyArray<SharedStreamProgress<Item>> }
+> => {
+  const futureStart = futureStartFailure(startDate, serviceTime)
+  if (futureStart !== undefined) return E.left(futureStart)
+  const { left: others, right: ahead } = pipe(
+    streams,
+    RA.partition(({ state }) => isAheadOfService(readsOnFrom(state, lookback), serviceTime)),
+  )
+  const failureOf = ({ state: { cursor } }: SharedStreamProgress<Item>): Failure =>
+    futureCursorFailure(O.getOrElse(() => startDate)(cursor), serviceTime)
+  const [first] = ahead
+  return first !== undefined && others.length === 0
+    ? E.left(failureOf(first))
+    : E.right({
+        refused: ahead.map((each) => ({ _tag: 'Failed', stream: each.request.stream, failure: failureOf(each) })),
+        others,
+      })
 }
 
 /** A scan that was read to its end, independent of the streams that it was read for. */

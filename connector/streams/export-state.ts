@@ -17,11 +17,12 @@ import {
   type ScanWindow,
   SentRows,
 } from '../export'
+import { isStartMovedBack, startAfterRun } from './start-date'
 
-/** The state of an export stream as JSON (docs/state.md): cursor, slack, digest of the filters, sent rows, resume token. */
+/** The state of an export stream as JSON (docs/state.md): cursor, slack, start date, digest of the filters, sent rows, resume token. */
 const ExportState = t.intersection([
   t.type({ modifiedTimeFrom: Instant }),
-  t.partial({ slack: t.number, filters: t.string, recent: SentRows, scan: t.unknown }),
+  t.partial({ startDate: Instant, slack: t.number, filters: t.string, recent: SentRows, scan: t.unknown }),
 ])
 type ExportState = t.TypeOf<typeof ExportState>
 
@@ -29,6 +30,8 @@ type ExportState = t.TypeOf<typeof ExportState>
 export type ExportStreamState = {
   /** None: everything from the start date on is read. */
   readonly cursor: O.Option<number>
+  /** The start date that it was read from (start-date.ts). */
+  readonly readSince: O.Option<number>
   /** How much further back than the lookback the next run reads. */
   readonly slack: number
   readonly filtersDigest: O.Option<string>
@@ -38,6 +41,7 @@ export type ExportStreamState = {
 
 export const emptyExportState: ExportStreamState = {
   cursor: O.none,
+  readSince: O.none,
   slack: 0,
   filtersDigest: O.none,
   sentRows: [],
@@ -56,8 +60,9 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
             configFailure(
               `The state of ${stream} is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
             ),
-          ({ modifiedTimeFrom, slack = 0, filters, recent = [], scan }) => ({
+          ({ modifiedTimeFrom, startDate, slack = 0, filters, recent = [], scan }) => ({
             cursor: O.some(toMillis(modifiedTimeFrom)),
+            readSince: O.map(toMillis)(O.fromNullable(startDate)),
             slack: Math.max(0, slack),
             filtersDigest: O.fromNullable(filters),
             sentRows: recent,
@@ -65,6 +70,14 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
           }),
         ),
       )
+
+/** The state that a run goes on from: an empty one if start_date (milliseconds) was moved back, since everything is read again. */
+export const openExportState = (state: ExportStreamState, startDate: number): ExportStreamState =>
+  isStartMovedBack(state.readSince, startDate) ? emptyExportState : state
+
+/** From when on a state reads, whatever the start date; milliseconds. Without a cursor it has not read anything. */
+export const readsOnFrom = ({ cursor, slack }: ExportStreamState, lookback: number): number =>
+  O.isNone(cursor) ? Number.NEGATIVE_INFINITY : cursor.value - lookback - slack
 
 /** The state after a complete scan; times in milliseconds. */
 export const completeExportState = (
@@ -78,6 +91,7 @@ export const completeExportState = (
   return {
     ...state,
     cursor,
+    readSince: O.some(startAfterRun(state.readSince, startDate, readsOnFrom(state, lookback))),
     slack,
     sentRows: sentRowsSince(filterFrom(startDate, cursor, lookback + slack)),
     resumeToken: O.none,
@@ -97,11 +111,12 @@ export const encodeOpenScan = (
 
 /** The state between scans, as JSON. `startDate` in milliseconds. */
 export const encodeExportState = (
-  { cursor, slack, sentRows }: ExportStreamState,
+  { cursor, readSince, slack, sentRows }: ExportStreamState,
   startDate: number,
   filters: string,
 ): ExportState => ({
   modifiedTimeFrom: toInstant(O.getOrElse(() => startDate)(cursor)),
+  startDate: toInstant(O.getOrElse(() => startDate)(readSince)),
   ...(slack === 0 ? {} : { slack }),
   filters,
   ...(sentRows.length === 0 ? {} : { recent: sentRows }),
@@ -128,6 +143,7 @@ export const mergeStates = (states: ReadonlyArray<SourceState>): E.Either<Failur
           ? pipe(
               states,
               E.traverseArrayWithIndex((index, state: SourceState) => requireComplete(name, index, state[name])),
+              E.filterOrElse(haveOneStart, () => differentStartsFailure(name)),
               E.map(mergeExportStates),
             )
           : E.right(states.map((state) => state[name]).find(t.UnknownRecord.is) ?? {}),
@@ -151,6 +167,15 @@ const requireComplete = (name: string, index: number, state: unknown): E.Either<
     ? E.right({ ...state, modifiedTimeFrom: state.modifiedTimeFrom })
     : refuse('has no modifiedTimeFrom: it is no state of this stream')
 }
+
+/** Shares are months counted from the start date: with another one they would be other months. */
+const haveOneStart = (states: ReadonlyArray<CompleteState>): boolean =>
+  new Set(states.flatMap(({ startDate }) => (typeof startDate === 'string' ? [toMillis(startDate)] : []))).size <= 1
+
+const differentStartsFailure = (stream: string): Failure =>
+  configFailure(
+    `The states of ${stream} were read from different start dates, so their shares leave gaps. Run every process with the same start_date to its end.`,
+  )
 
 const mergeExportStates = (states: ReadonlyArray<CompleteState>): unknown => {
   const [first = { modifiedTimeFrom: '' }] = states

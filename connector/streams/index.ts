@@ -9,6 +9,7 @@ export { type ExportDefinition, toScanEnv } from './export-reader'
 export {
   decodeExportState,
   mergeStates,
+  openExportState,
   type Rewind,
   readScanStart,
   readStateCursor,
@@ -32,6 +33,7 @@ export { createDeletionFetcher, deletedReviewsStream, deletionExportOperation, r
 export type { SourceEnv } from './source-env'
 export { createEntityIndex } from './source-env'
 export { checkSourceLookup } from './source-lookup'
+export { futureStartFailure, isStartMovedBack } from './start-date'
 export {
   applyStreamSettings,
   declaredStreams,

@@ -159,11 +159,11 @@ const previousDeletionState = (
   { state, syncMode }: StreamRequest<ReviewItem>,
 ): O.Option<unknown> => {
   if (O.isNone(state) || !t.UnknownRecord.is(state.value)) return O.none
-  const { deletions, scan, modifiedTimeFrom } = state.value
+  const { deletions, scan, modifiedTimeFrom, startDate: startDateOfState } = state.value
   if (scan === undefined)
     return syncMode === 'full_refresh' ? O.none : O.some(deletions ?? toDeletionState(state.value))
   if (deletions !== undefined) return O.some(deletions)
-  const isFirstScan = toMillis(String(modifiedTimeFrom)) <= startDate
+  const isFirstScan = toMillis(String(modifiedTimeFrom)) <= toMillis(String(startDateOfState ?? toInstant(startDate)))
   const begun = isFirstScan ? O.flatMap(scanStartTime)(decodeResumeToken(scan)) : O.none
   return O.some(
     toDeletionState(O.isSome(begun) ? { modifiedTimeFrom: toInstant(Math.max(startDate, begun.value)) } : state.value),
@@ -184,6 +184,12 @@ const toDeletionState = ({
   readonly slack?: unknown
 }): unknown => ({ modifiedTimeFrom, ...defined({ slack }) })
 
+/** Deletions of reviews that were never read mean nothing, so these are not read again where start_date moves back. */
+const withoutStart = (state: unknown): unknown => {
+  const { startDate: _, ...rest } = t.UnknownRecord.is(state) ? state : {}
+  return rest
+}
+
 const readDeletions = (
   source: SourceEnv,
   reviews: StreamRequest<ReviewItem>,
@@ -203,7 +209,7 @@ const readDeletions = (
     ]),
     drainFeed((event) => {
       if (event._tag === 'Failed') return TE.left(event.failure)
-      if (event._tag === 'Checkpoint') state = event.state()
+      if (event._tag === 'Checkpoint') state = withoutStart(event.state())
       return TE.right(undefined)
     }),
     TE.map(() => {

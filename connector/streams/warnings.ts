@@ -1,11 +1,10 @@
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
-import * as RA from 'fp-ts/ReadonlyArray'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { describeAttribute, optionalAttributes, toInstant, toMillis } from '../api'
 import type { ReaderEvent, Row } from '../cdk'
-import { type ExportPage, type FetchPage, pickRecordAttributes, type ScanFilters, type ScanItem } from '../export'
+import { type ExportPage, type FetchPage, pickRecordAttributes, type ScanFilters } from '../export'
 import type { ExportStreamState } from './export-state'
 
 /** A note that the user should read; the run goes on. */
@@ -16,11 +15,6 @@ export const filtersChangedWarning = (stream: string): ReaderEvent =>
     `${stream}: feedback_filters have changed since the last run. Rows that only the new filters let through are read only as far back as feedback_lookback_days; refresh the stream to read them all.`,
   )
 
-export const cursorAheadWarning = (stream: string): ReaderEvent =>
-  warningEvent(
-    `${stream}: its cursor lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
-  )
-
 export const noEntitiesWarning = (stream: string): ReaderEvent => ({
   _tag: 'Note',
   level: 'warn',
@@ -28,33 +22,19 @@ export const noEntitiesWarning = (stream: string): ReaderEvent => ({
   skipped: stream,
 })
 
-/** What a complete scan shows to be wrong with a stream's state: only then the service's time is known. */
+/** What a complete scan shows to be missing in a stream. */
 export const stateWarnings = (
   stream: string,
-  { cursor, filtersDigest }: ExportStreamState,
+  { filtersDigest }: ExportStreamState,
   currentDigest: string,
-  { cutoff }: NonNullable<ScanItem['completion']>,
 ): ReadonlyArray<ReaderEvent> =>
-  RA.compact([
-    pipe(
-      filtersDigest,
-      O.filter((digest) => digest !== currentDigest),
-      O.map(() =>
+  O.isSome(filtersDigest) && filtersDigest.value !== currentDigest
+    ? [
         warningEvent(
           `${stream}: the filters of the config have changed since the last run. Reviews that only the new filters let through are read only if they change from now on; refresh the stream to read them all.`,
         ),
-      ),
-    ),
-    pipe(
-      cursor,
-      O.filter((time) => time > cutoff),
-      O.map((time) =>
-        warningEvent(
-          `${stream}: its cursor ${toInstant(time)} lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
-        ),
-      ),
-    ),
-  ])
+      ]
+    : []
 
 /** How many undeclared attributes a stream names: a service may send any number of them. */
 const maxNamedAttributes = 20

@@ -328,12 +328,10 @@ describe('feedback check', () => {
     expect(stdout).not.toContain('found out')
   })
 
-  it('prints a warning behind what it is about', async () => {
-    const { stdout, stderr } = await check(await startSmallSandbox(), [], { start_date: '2090-01-01' })
-    expect(stdout).toMatch(
-      /first sync +nothing to read[\s\S]*\nWarning: start_date \(2090-01-01.*future.*\n\nEverything/,
-    )
-    expect(stderr).toBe('')
+  it('fails where start_date lies in the future', async () => {
+    const { status, stdout, stderr } = await check(await startSmallSandbox(), [], { start_date: '2090-01-01' })
+    expect([status, stderr]).toEqual([78, ''])
+    expect(stdout).toMatch(/^configuration +FAILED +start_date \(2090-01-01.*future/m)
   })
 
   it('names a stream that does not exist', async () => {

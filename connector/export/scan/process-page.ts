@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import { type Failure, transientFailure } from '../../cdk'
 import type { CutRecord } from '../cut/record'
 import type { ExportPage } from '../fetch-page'
-import { chooseCutoff, collectSentRows, infoNote, type RunNote, warningNote } from './cutoff'
+import { chooseCutoff, collectSentRows, infoNote, type RunNote } from './cutoff'
 import { assignPositions, checkOrder, type OrderCheck, putNewestLast, type RowHistory } from './history'
 import { certifyPage, maxRereads } from './pass'
 import { advanceScan } from './progress'
@@ -40,7 +40,7 @@ export const processPage =
   (context: ScanContext, history: RowHistory) =>
   (before: ScanState, page: ScannedPage, now: number): E.Either<Failure, PageResult> => {
     const { rows } = page
-    const [measured, notes] = measurePage(context, before, page, now)
+    const [measured, notes] = measurePage(before, page, now)
     const foundRows = rows.map(({ id }) => history.findRow(id))
     const isLook = before.pass.foundAtStart !== undefined
     const isNew = newRowFilter(measured)
@@ -206,16 +206,9 @@ const isNarrowWindow = ({ windows: [window] }: ScanState): boolean =>
   window?.kind === 'part' && Object.keys({ ...window, hasRows: 0 }).length > 2
 
 /** What a page tells even if it is thrown away: the cutoff (the first page), the length of pages, and how far the clock that stamps rows is. */
-const measurePage = (
-  context: ScanContext,
-  state: ScanState,
-  page: ExportPage,
-  now: number,
-): readonly [ScanState, ReadonlyArray<RunNote>] => {
+const measurePage = (state: ScanState, page: ExportPage, now: number): readonly [ScanState, ReadonlyArray<RunNote>] => {
   const [cutoff, notes] = state.cutoff === undefined ? chooseCutoff(page.servedAt, now) : [state.cutoff, []]
   const rowClock = confirmedTime(page, (page.servedAt ?? now) + second) - Math.max(0, now - state.startedAt)
-  const { cursor } = context.origin
-  const isCursorInFuture = state.cutoff === undefined && cursor._tag === 'Some' && cursor.value > cutoff + 300_000
   return [
     {
       ...state,
@@ -234,14 +227,7 @@ const measurePage = (
       ),
       exactRounds: state.exactRounds ?? (isExact(state.windows[0]) ? firstExactRound() : undefined),
     },
-    isCursorInFuture
-      ? [
-          ...notes,
-          warningNote(
-            `${context.operation}: the cursor in the state (${new Date(cursor.value).toISOString()}) lies in the future. It is kept, and no newer row is read before that time; set it back if it is a mistake.`,
-          ),
-        ]
-      : notes,
+    notes,
   ]
 }
 

@@ -60,6 +60,9 @@ const emptyStates = `('{}', '[]', 'null', '""')`
 /** Whether states in the file are of a stream whose cursor is a time of a review; `_state` and `_streams` joined. */
 const hasReviewCursorSql = `cursor IN ('modifiedTime', 'reviewModifiedTime')`
 
+/** The start_date that a state was read from; null if it remembers none. */
+const startDateSql = `TRY_CAST(state->>'$.startDate' AS TIMESTAMPTZ)`
+
 /** Why the next run cannot go on from a state of our own streams; undefined if it can, and for any other stream. */
 export type FindStateProblem = (stream: string, state: unknown) => string | undefined
 
@@ -107,6 +110,18 @@ export const stateChecks = (
           .join('')}`,
       ],
       subjects: ['_state'],
+    },
+    {
+      name: 'one start date',
+      explain:
+        'Streams that were read from a later start_date than others: what lies between is missing in them. feedback sync with the earlier start_date reads it.',
+      note: true,
+      queries: [
+        `
+      SELECT stream || ': read since ' || (state->>'$.startDate') AS what FROM _state
+      WHERE ${startDateSql} > (SELECT min(${startDateSql}) FROM _state)`,
+      ],
+      subjects: [`(FROM _state WHERE ${startDateSql} IS NOT NULL)`],
     },
     {
       name: 'states are not ahead',

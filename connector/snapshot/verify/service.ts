@@ -251,7 +251,7 @@ export const serviceChecks: ReadonlyArray<Check> = [
   {
     name: 'not read yet',
     explain:
-      'Reviews that the next run brings: it reads them again and does not know them as sent, or they changed while the service was read.',
+      'Reviews that the next run brings: it reads them again and does not know them as sent, they changed while the service was read, or start_date was moved back to before them.',
     note: true,
     queries: [verdictSql('later')],
     subjects: ['_both'],

@@ -15,7 +15,7 @@ import {
   type StreamRequest,
 } from '../../cdk'
 import { filterFrom } from '../../export'
-import { decodeExportState } from '../export-state'
+import { decodeExportState, openExportState } from '../export-state'
 import { digestEntitySelection, findScanSince, reviewExportReader } from '../reviews'
 import type { SourceEnv } from '../source-env'
 import { encodeFeedbackState, type FeedbackState, mapPartitions } from './state'
@@ -124,7 +124,10 @@ const readWithReviewEntities = (
   }
 
   return chainEffect(
-    pipe(TE.fromEither(decodeExportState('entities', O.fromNullable(previous))), TE.mapLeft(toSearchFailure)),
+    pipe(
+      TE.fromEither(decodeExportState('entities', O.fromNullable(previous))),
+      TE.bimap(toSearchFailure, (decoded) => openExportState(decoded, source.startDate)),
+    ),
     ({ cursor, slack }) =>
       pipe(
         findScanSince(source, cursor, slack),
@@ -150,8 +153,8 @@ const toSearchFailure = (failure: Failure): Failure => ({
 
 /** A state of the reviews without the sent rows: a search sends none. */
 const reviewCursorState = (state: unknown): object => {
-  const { modifiedTimeFrom, slack, filters, scan } = t.UnknownRecord.is(state) ? state : {}
-  return { modifiedTimeFrom, ...defined({ slack }), filters, ...defined({ scan }) }
+  const { modifiedTimeFrom, startDate, slack, filters, scan } = t.UnknownRecord.is(state) ? state : {}
+  return { modifiedTimeFrom, ...defined({ startDate, slack }), filters, ...defined({ scan }) }
 }
 
 /** Searches the reviews that are new since the last search, with a checkpoint for each of the scan, then calls `readSelection`. */

@@ -21,8 +21,17 @@ import {
 } from '../../cdk'
 import { digestFilters } from '../../export'
 import type { ResourceName, SourceEnv } from '../source-env'
+import {
+  futureCursorFailure,
+  futureStartFailure,
+  isAheadOfService,
+  isStartMovedBack,
+  movedBackNote,
+  startAfterRun,
+  watchServiceTime,
+} from '../start-date'
 import { reportScanEnd } from '../sync-audit'
-import { cursorAheadWarning, filtersChangedWarning, noEntitiesWarning, selectAttributes } from '../warnings'
+import { filtersChangedWarning, noEntitiesWarning, selectAttributes } from '../warnings'
 import { refusedKeyError, withConsistencyCheck } from './consistency'
 import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
 import type { FeedbackOperation } from './page'
@@ -61,23 +70,26 @@ const createFeedbackReader = (feedback: FeedbackDefinition): Reader<SourceEnv, R
     if (request === undefined) return feedOf()
     const { stream, syncMode } = request
     return chainEffect(TE.fromEither(decodeFeedbackState(stream, request.state)), (decoded) => {
-      const state = syncMode === 'full_refresh' && !decoded.refreshing ? resetFeedbackState(decoded) : decoded
-      const warnings =
-        state.filters === undefined || state.filters === digestFeedbackFilters(source)
+      const { readSince } = decoded
+      const isMovedBack = isStartMovedBack(readSince, source.startDate)
+      const isRefresh = syncMode === 'full_refresh' && !decoded.refreshing
+      const state = isRefresh || isMovedBack ? resetFeedbackState(decoded) : decoded
+      const warnings = [
+        ...(isMovedBack && !isRefresh && O.isSome(readSince)
+          ? [movedBackNote([stream], readSince.value, source.startDate)]
+          : []),
+        ...(state.filters === undefined || state.filters === digestFeedbackFilters(source)
           ? []
-          : [filtersChangedWarning(stream)]
+          : [filtersChangedWarning(stream)]),
+      ]
       return pipe(
         feedOf<Failure, ReaderEvent>(...warnings.map((warning) => E.right(warning))),
         concatFeed(() =>
-          readWithEntities(source, request, state, (selection) => {
-            const isAhead = isCursorAhead(source, state)
-            return selection.entities.length === 0 || isAhead
-              ? feedOf<Failure, ReaderEvent>(
-                  E.right(isAhead ? cursorAheadWarning(stream) : noEntitiesWarning(stream)),
-                  E.right(unchangedCheckpoint(stream, source, state)),
-                )
-              : readPartitions(feedback, source, request, state, selection)
-          }),
+          readWithEntities(source, request, state, (selection) =>
+            selection.entities.length === 0
+              ? readNothing(source, stream, state)
+              : readPartitions(feedback, source, request, state, selection),
+          ),
         ),
       )
     })
@@ -87,10 +99,6 @@ const createFeedbackReader = (feedback: FeedbackDefinition): Reader<SourceEnv, R
 /** A digest of the configured filters that decide which rows there are. */
 const digestFeedbackFilters = ({ feedback: { thresholds, additionalFields } }: SourceEnv): string =>
   digestFilters({ ...thresholds, ...defined({ additionalFields }) })
-
-/** Whether the cursor is more than a day ahead of the clock here, which may be wrong by that much: then nothing can be read. */
-const isCursorAhead = ({ now }: SourceEnv, { fromDate }: FeedbackState): boolean =>
-  O.isSome(fromDate) && fromDate.value > now() + day
 
 /** The state at the start of a full refresh: it keeps the entities found in the reviews, but no cursor. */
 const resetFeedbackState = ({ partitions, reviews, next }: FeedbackState): FeedbackState => ({
@@ -102,11 +110,25 @@ const resetFeedbackState = ({ partitions, reviews, next }: FeedbackState): Feedb
   reviews,
 })
 
-const unchangedCheckpoint = (stream: string, { startDate }: SourceEnv, state: FeedbackState): ReaderEvent => ({
-  _tag: 'Checkpoint',
-  stream,
-  state: () => encodeFeedbackState(O.getOrElse(() => startDate)(state.fromDate), { ...state, refreshing: false }),
-})
+/** There are no entities, so the service is not asked, not even for its time. */
+const readNothing = (
+  { startDate, now }: SourceEnv,
+  stream: string,
+  state: FeedbackState,
+): Feed<Failure, ReaderEvent> => {
+  const futureStart = futureStartFailure(startDate, now())
+  return futureStart !== undefined
+    ? feedOf<Failure, ReaderEvent>(E.left(futureStart))
+    : feedOf<Failure, ReaderEvent>(
+        E.right(noEntitiesWarning(stream)),
+        E.right({
+          _tag: 'Checkpoint',
+          stream,
+          state: () =>
+            encodeFeedbackState(O.getOrElse(() => startDate)(state.fromDate), { ...state, refreshing: false }),
+        }),
+      )
+}
 
 const readPartitions = (
   feedback: FeedbackDefinition,
@@ -133,6 +155,22 @@ const readPartitions = (
   const sentUpTo = (entity: Entity): number =>
     O.getOrElse(() => Number.NEGATIVE_INFINITY)(partitionCursor(initialPartition(entity)))
   const windows = groupEntities(feedback, entities, windowFrom, sentUpTo)
+  const { fetch: watchedFetch, serviceTime } = watchServiceTime(feedback.createFetch(source), source.now)
+  const fetch = withConsistencyCheck(watchedFetch)
+  const cursors = entities.map(sentUpTo)
+  const [least, greatest] = cursors.reduce<readonly [number, number]>(
+    ([min, max], cursor) => [Math.min(min, cursor), Math.max(max, cursor)],
+    [Number.POSITIVE_INFINITY, O.getOrElse(() => Number.NEGATIVE_INFINITY)(previous.fromDate)],
+  )
+  const readSince = O.some(startAfterRun(previous.readSince, source.startDate, least - lookback))
+  /** By the clock here before the first answer: where every window lies in the future, nothing is asked for. */
+  const checkFuture = (): E.Either<Failure, void> => {
+    const time = serviceTime() ?? source.now()
+    const failure =
+      futureStartFailure(source.startDate, time) ??
+      (isAheadOfService(greatest - lookback, time) ? futureCursorFailure(greatest, time) : undefined)
+    return failure === undefined ? E.right(undefined) : E.left(failure)
+  }
   // A checkpoint is built later from the entries that the log has now: it must not include any that follow.
   const log: Array<readonly [key: string, partition: EntityPartition]> = []
   /** `next`: the window that is requested next; none at the end of the run. */
@@ -140,11 +178,14 @@ const readPartitions = (
     const count = log.length
     // The next run begins behind what is requested next, in case that cannot be read, or behind this run's beginning.
     const requested = next ?? windows[0]
+    const isTimeKnown = serviceTime() !== undefined
     return {
       _tag: 'Checkpoint',
       stream,
       state: () =>
         encodeFeedbackState(O.getOrElse(() => source.startDate)(previous.fromDate), {
+          // A start date that may yet be refused is not remembered.
+          readSince: isTimeKnown ? readSince : previous.readSince,
           filters: digestFeedbackFilters(source),
           partitions: { ...initialPartitions, ...Object.fromEntries(log.slice(0, count)) },
           reviews,
@@ -153,14 +194,13 @@ const readPartitions = (
         }),
     }
   }
-  const fetch = withConsistencyCheck(feedback.createFetch(source))
   const select = selectAttributes(attributes)
   /** An entity that exists was left out, so that the stream is not complete. */
   let lacksEntity = false
   const toEvents = ({ results, cutoff, notes, next }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
-      results,
-      E.traverseArray((result) => resultToRows(result, cutoff)),
+      checkFuture(),
+      E.flatMap(() => E.traverseArray((result: (typeof results)[number]) => resultToRows(result, cutoff))(results)),
       E.map((entityRows) => {
         if (cutoff !== undefined) reportScanEnd(source, [stream], { cutoff, isCertified: false, isResumed: false })
         lacksEntity ||= results.some((result) => E.isLeft(result.feedback) && result.feedback.left === refusedKeyError)
@@ -178,7 +218,9 @@ const readPartitions = (
 
   return pipe(
     // Only the beginning of the next run moves, and only where there is another one.
-    feedOf<Failure, ReaderEvent>(...(windows.length > 1 ? [E.right(createCheckpoint(windows[0]))] : [])),
+    feedOf<Failure, ReaderEvent>(
+      ...(windows.length > 1 && E.isRight(checkFuture()) ? [E.right(createCheckpoint(windows[0]))] : []),
+    ),
     concatFeed(() =>
       pipe(
         readWindows(

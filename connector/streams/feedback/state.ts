@@ -19,6 +19,7 @@ export type EntityPartitions = Readonly<Record<string, EntityPartition>>
 const FeedbackStateCodec = t.intersection([
   t.type({ fromDate: Instant }),
   t.partial({
+    startDate: Instant,
     filters: t.string,
     partitions: t.record(t.string, EntityPartition),
     reviews: t.unknown,
@@ -29,6 +30,8 @@ const FeedbackStateCodec = t.intersection([
 
 export type FeedbackState = {
   readonly fromDate: O.Option<number>
+  /** The start date that every partition was read from (../start-date.ts). */
+  readonly readSince: O.Option<number>
   /** A digest of the filters of the last run; undefined in the states of old versions. */
   readonly filters: string | undefined
   /** By entity key; each partition that has been read has its cursor. */
@@ -42,6 +45,7 @@ export type FeedbackState = {
 
 export const emptyFeedbackState: FeedbackState = {
   fromDate: O.none,
+  readSince: O.none,
   filters: undefined,
   partitions: {},
   reviews: undefined,
@@ -60,8 +64,9 @@ export const decodeFeedbackState = (stream: string, state: O.Option<unknown>): E
             configFailure(
               `The state of ${stream} is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
             ),
-          ({ fromDate, filters, partitions = {}, reviews, refreshing = false, next }) => ({
+          ({ fromDate, startDate, filters, partitions = {}, reviews, refreshing = false, next }) => ({
             fromDate: O.some(toMillis(fromDate)),
+            readSince: O.map(toMillis)(O.fromNullable(startDate)),
             filters,
             partitions: mapPartitions(partitions, (partition) =>
               partition.digest === undefined ? partition : { fromDate, ...partition },
@@ -86,11 +91,12 @@ export const partitionCursor = ({ fromDate, digest }: EntityPartition): O.Option
 /** The state as JSON: the most common cursor once, and only other cursors in their partitions. `defaultFrom`: the cursor, in milliseconds, if no partition has one. */
 export const encodeFeedbackState = (
   defaultFrom: number,
-  { filters, partitions, reviews, refreshing, next }: Omit<FeedbackState, 'fromDate'>,
+  { readSince, filters, partitions, reviews, refreshing, next }: Omit<FeedbackState, 'fromDate'>,
 ): t.TypeOf<typeof FeedbackStateCodec> => {
   const shared = mostCommonFromDate(Object.values(partitions)) ?? toInstant(defaultFrom)
   return {
     fromDate: shared,
+    ...(O.isSome(readSince) ? { startDate: toInstant(readSince.value) } : {}),
     ...defined({ filters }),
     partitions: mapPartitions(partitions, ({ fromDate, ...rest }) =>
       fromDate === undefined || fromDate === shared ? rest : { fromDate, ...rest },

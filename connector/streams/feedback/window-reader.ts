@@ -175,7 +175,7 @@ export const readWindows = (
     if (window.from >= to)
       return TE.right([
         { ...queue, windows: rest },
-        { results: [], notes: [futureCursorNote(env, window)] },
+        { results: [], notes: [] },
       ])
     const following = queue.cutoff === undefined ? [] : rest.slice(0, env.concurrency - 1)
     const isByDays = queue.sizes.windows === 'ignored'
@@ -242,11 +242,6 @@ export const readWindows = (
         ),
       )({ windows, cutoff: undefined, sizes: initialPageSizes, answered: undefined, refusals: 0 })
 }
-
-const futureCursorNote = ({ operation }: WindowReaderEnv, { ids: [id] }: FeedbackWindow): RunNote => ({
-  level: 'warn',
-  message: `${operation.name}: the cursor of ${id} lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
-})
 
 const scrollNote = ({ operation }: WindowReaderEnv, error: ApiError): RunNote => ({
   level: 'info',

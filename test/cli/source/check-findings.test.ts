@@ -13,9 +13,16 @@ const application = { auth_type: 'application', application_id: 'app', applicati
 
 const checkConfig = async (config: object) => {
   const { status, stdout, stderr } = await runCommand(checkCommand, ['--config', writeTempFile(config), '--json'])
-  const { findings, warnings } = JSON.parse(stdout)
+  const { failure, findings, warnings } = JSON.parse(stdout)
   const told = findings as ReadonlyArray<ToldFinding>
-  return { status, stderr, warnings, told, of: (name: string) => told.filter(({ finding }) => finding === name) }
+  return {
+    status,
+    stderr,
+    failure,
+    warnings,
+    told,
+    of: (name: string) => told.filter(({ finding }) => finding === name),
+  }
 }
 
 /** The findings of a check of a service. */
@@ -292,11 +299,11 @@ describe('check says of entities', () => {
 })
 
 describe('check warns', () => {
-  it('of a start_date in the future, by the clock of the service', async () => {
+  it('nothing of a start_date in the future, which fails it, by the clock of the service', async () => {
     const tomorrow = new Date(Date.now() + dayMs).toISOString()
-    expect((await check({ reviews: 0 }, { start_date: tomorrow })).warnings).toEqual([
-      `start_date (${tomorrow}) lies in the future: until then a run reads nothing. Give an earlier one.`,
-    ])
+    const refused = await check({ reviews: 0 }, { start_date: tomorrow })
+    expect(refused).toMatchObject({ status: 78, warnings: [] })
+    expect(refused.failure.message).toContain(`start_date (${tomorrow}) lies in the future`)
     const later = (await check({ reviews: 0, clock: 2 * dayMs }, { start_date: tomorrow })).warnings
     expect(later.join()).not.toContain('in the future')
   })

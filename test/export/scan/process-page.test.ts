@@ -77,25 +77,6 @@ describe('a page tells', () => {
     ])
   })
 
-  test.each([
-    [cutoff + 300_000, false],
-    [cutoff + 300_001, true],
-  ])('with the first whether the cursor %i lies in the future: %s', (cursor, isWarned) => {
-    const future = { context: { origin: { ...origin, cursor: O.some(cursor) } } }
-    expect(resultOf(first, pageOf([]), future).notes).toEqual(
-      isWarned
-        ? [
-            {
-              level: 'warn',
-              message:
-                'export: the cursor in the state (2026-01-31T12:04:55.001Z) lies in the future. It is kept, and no newer row is read before that time; set it back if it is a mistake.',
-            },
-          ]
-        : [],
-    )
-    expect(resultOf(later, pageOf([]), { ...future, history: tenRows() }).notes).toEqual([])
-  })
-
   test.each<[string, ReadonlyArray<number>, number | undefined, Given?]>([
     ['the newest but one', [at - 30, at - 10, at - 20], at - 20],
     ['the newest but one, in whatever order', [at - 10, at - 20, at - 30], at - 20],
