@@ -50,9 +50,9 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'state before rows': {
     file: 'streams/export-reader.js',
-    find: '        yield* rowEvents(streams, item.rows, toItem);\n        for (const stream of streams)\n            yield toCheckpoint(source, digest, stream, item);',
+    find: '        yield* rowEvents(read, item.rows, toItem);\n        for (const stream of read)\n            yield toCheckpoint(source, digest, stream, item);',
     replace:
-      '        for (const stream of streams)\n            yield toCheckpoint(source, digest, stream, item);\n        yield* rowEvents(streams, item.rows, toItem);',
+      '        for (const stream of read)\n            yield toCheckpoint(source, digest, stream, item);\n        yield* rowEvents(read, item.rows, toItem);',
   },
   'rate too high': {
     file: 'api/http/rate-limit.js',
