@@ -368,6 +368,9 @@ describe('feedback audit', () => {
     const unfinished = { modifiedTimeFrom: settings().start_date, filters: '', scan: {} }
     writeFileSync(other, JSON.stringify({ singer_state: { bookmarks: { reviews: unfinished } } }))
     expect(await failed(['--config', config, '--state', other])).toContain('a first run that has not ended')
+    const later = { modifiedTimeFrom: '2026-01-01T00:00:00.000Z', startDate: '2025-12-31T00:00:00.000Z' }
+    writeFileSync(other, JSON.stringify({ singer_state: { bookmarks: { reviews: later } } }))
+    expect(await failed(['--config', config, '--state', other])).toContain('its table lacks what lies between')
     writeFileSync(other, JSON.stringify({ ...settings(), partition: { index: 0, count: 2 } }))
     expect(await failed(['--config', other])).toContain('partition')
     writeFileSync(other, JSON.stringify({ ...settings(), start_date: new Date(Date.now() + 86_400_000).toISOString() }))
