@@ -51,6 +51,9 @@ const importsOf = (text: string): ReadonlyArray<string> =>
     /\b(?:import|require)\(\s*'([^']+)'/g,
   ].flatMap((pattern) => [...withoutComments(text).matchAll(pattern)].map(([, name = '']) => name))
 
+/** The text without its imports of types alone, of which the compiled file keeps nothing. */
+const withoutTypes = (text: string): string => text.replace(/^(?:import|export) type\b[^;'"`=(]*?'[^']+'/gm, '')
+
 const isNode = (name: string): boolean => name.startsWith('node:') || builtinModules.includes(name)
 const packageOf = (name: string): string =>
   name
@@ -191,9 +194,16 @@ describe('connector/', () => {
       .filter(({ name }) => !name.startsWith('.') && !isNode(name))
       .filter(({ file, name }) => !bundled[file]?.includes(packageOf(name)))
     const missing = [...new Set(outside.map(({ name }) => packageOf(name)))].filter(
-      (name) => !Object.hasOwn(manifest.dependencies, name),
+      (name) => !Object.hasOwn({ ...manifest.dependencies, ...manifest.optionalDependencies }, name),
     )
     expect(missing).toEqual([])
+  })
+
+  it('loads DuckDB, which is optional, in one file', () => {
+    const optional = Object.keys(manifest.optionalDependencies)
+    expect(optional).toEqual(['@duckdb/node-api'])
+    const loading = sources.filter(({ text }) => importsOf(withoutTypes(text)).some((name) => optional.includes(name)))
+    expect(loading.map(({ file }) => file)).toEqual(['snapshot/store/duckdb.ts'])
   })
 })
 

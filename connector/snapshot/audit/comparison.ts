@@ -1,4 +1,3 @@
-import { BIGINT, HUGEINT, VARCHAR } from '@duckdb/node-api'
 import type * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import {
@@ -12,6 +11,7 @@ import {
   runOrThrow,
 } from '../../cdk'
 import { appendBatchRows, type Database, openDatabase } from '../store/database'
+import { loadDuckdb } from '../store/duckdb'
 import type { NextRead } from '../verify/service'
 import type { ReviewDifference } from './answer'
 import { type AuditedTable, dialects } from './audited-table'
@@ -114,6 +114,7 @@ const readExpected = async (
   await db.run(
     'SET preserve_insertion_order = false; CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT, content HUGEINT, fields VARCHAR); CREATE TEMP TABLE changed (id VARCHAR); CREATE TEMP TABLE sent (id VARCHAR, version BIGINT)',
   )
+  const { BIGINT, HUGEINT, VARCHAR } = loadDuckdb()
   let scanned = service.startDate
   await consumeFeed(
     pipe(

@@ -1,7 +1,7 @@
-import { BIGINT, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import { batchFeed, consumeFeed, type Failure, type Feed, runOrThrow } from '../../cdk'
 import { appendBatchRows, type Database, openDatabase } from '../store/database'
+import { loadDuckdb } from '../store/duckdb'
 import { type AuditedTable, createClock } from './audited-table'
 import { memoryLimit, shownSql } from './comparison'
 import {
@@ -71,6 +71,7 @@ const readExpectedFeedback = async (
   await db.run(
     'CREATE TEMP TABLE served (entity VARCHAR, id VARCHAR, version BIGINT); CREATE TEMP TABLE audited (entity VARCHAR, name VARCHAR, cutoff BIGINT)',
   )
+  const { BIGINT, VARCHAR } = loadDuckdb()
   await consumeFeed(batchFeed(appendBatchRows)(service.rows), (rows) =>
     db.appendColumns(
       'served',

@@ -1,14 +1,9 @@
 import { statSync } from 'node:fs'
-import {
-  type DuckDBConnection,
-  DuckDBDataChunk,
-  DuckDBInstance,
-  type DuckDBType,
-  type DuckDBValue,
-} from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBInstance, DuckDBType, DuckDBValue } from '@duckdb/node-api'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { CommandError, defined, type Failure } from '../../cdk'
+import { loadDuckdb } from './duckdb'
 import {
   createMemorySetter,
   databaseMemoryFailure,
@@ -109,11 +104,13 @@ export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskE
         }
       throw new Error('There is no memory to open it with.')
     },
-    (error) => databaseOpenFailure(path, error, options.memory?.at(-1)),
+    (error) =>
+      error instanceof CommandError ? error.failure : databaseOpenFailure(path, error, options.memory?.at(-1)),
   )
 
 /** Opens a file with so much memory, in bytes. What is written in small groups has checkpoints only where `checkpoint` makes them. */
 const openWithin = async (path: string, options: DatabaseOptions, limit: number | undefined): Promise<Database> => {
+  const { DuckDBInstance } = loadDuckdb()
   const { attachOptions, memory = [], readOnly } = options
   const settings = instanceSettings(options, limit)
   const inMemory = { ...settings, ...defined({ temp_directory: path === ':memory:' ? undefined : `${path}.tmp` }) }
@@ -269,7 +266,7 @@ const createConnectionMethods = (
       const appender = await connection.createAppender(table, 'main', 'temp')
       try {
         for (let from = 0; from < (columns[0]?.length ?? 0); from += chunkRows) {
-          const chunk = DuckDBDataChunk.create(types)
+          const chunk = loadDuckdb().DuckDBDataChunk.create(types)
           chunk.setColumns(columns.map((values) => values.slice(from, from + chunkRows)))
           appender.appendDataChunk(chunk)
         }

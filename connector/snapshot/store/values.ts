@@ -1,24 +1,8 @@
 import { closeSync, fsyncSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
-import {
-  DuckDBArrayValue,
-  DuckDBBlobValue,
-  DuckDBDateValue,
-  DuckDBDecimalValue,
-  DuckDBListValue,
-  DuckDBMapValue,
-  DuckDBStructValue,
-  DuckDBTimestampMillisecondsValue,
-  DuckDBTimestampNanosecondsValue,
-  DuckDBTimestampSecondsValue,
-  DuckDBTimestampTZValue,
-  DuckDBTimestampValue,
-  type DuckDBType,
-  DuckDBTypeId,
-  type DuckDBValue,
-  type JS,
-} from '@duckdb/node-api'
+import type { DuckDBType, DuckDBValue, JS } from '@duckdb/node-api'
 import { CommandError, configFailure, pathFailure } from '../../cdk'
+import { loadDuckdb } from './duckdb'
 
 /** A value as `query` returns it: an integer as a number where that is exact and as a bigint otherwise, JSON as its text. */
 export type CellValue = JS
@@ -42,8 +26,8 @@ const toCellValue = (value: CellValue): CellValue => {
 export const encodeJsonValue = (value: DuckDBValue, type: DuckDBType): string => {
   if (value === null) return 'null'
   if (typeof value === 'string') return isJsonType(type) ? value.replaceAll(/[\r\n]/g, ' ') : JSON.stringify(value)
-  if (typeof value === 'bigint' || value instanceof DuckDBDecimalValue) return value.toString()
   if (typeof value === 'number' || typeof value === 'boolean') return JSON.stringify(value)
+  if (typeof value === 'bigint' || value instanceof loadDuckdb().DuckDBDecimalValue) return value.toString()
   return encodeNestedValue(value, type) ?? JSON.stringify(encodeScalarText(value))
 }
 
@@ -54,11 +38,13 @@ export const encodeTextValue = (value: DuckDBValue, type: DuckDBType): string =>
   return encodeNestedValue(value, type) ?? encodeScalarText(value)
 }
 
-const isJsonType = (type: DuckDBType): boolean => type.typeId === DuckDBTypeId.VARCHAR && type.alias === 'JSON'
+const isJsonType = (type: DuckDBType): boolean =>
+  type.alias === 'JSON' && type.typeId === loadDuckdb().DuckDBTypeId.VARCHAR
 
 type ObjectValue = Exclude<DuckDBValue, null | boolean | number | bigint | string>
 
 const encodeNestedValue = (value: ObjectValue, type: DuckDBType): string | undefined => {
+  const { DuckDBArrayValue, DuckDBListValue, DuckDBMapValue, DuckDBStructValue, DuckDBTypeId } = loadDuckdb()
   if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue) {
     const items = type.typeId === DuckDBTypeId.LIST || type.typeId === DuckDBTypeId.ARRAY ? type.valueType : type
     return `[${value.items.map((item) => encodeJsonValue(item, items)).join(',')}]`
@@ -84,6 +70,7 @@ const encodeMembers = (entries: ReadonlyArray<readonly [name: string, json: stri
   `{${entries.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`
 
 const encodeScalarText = (value: ObjectValue): string => {
+  const { DuckDBBlobValue, DuckDBDateValue, DuckDBTimestampTZValue } = loadDuckdb()
   if (value instanceof DuckDBBlobValue) return Buffer.from(value.bytes).toString('hex')
   if (value instanceof DuckDBDateValue) return value.toString()
   const micros = readMicros(value)
@@ -92,10 +79,12 @@ const encodeScalarText = (value: ObjectValue): string => {
 }
 
 const readMicros = (value: ObjectValue): bigint | undefined => {
-  if (value instanceof DuckDBTimestampTZValue || value instanceof DuckDBTimestampValue) return value.micros
-  if (value instanceof DuckDBTimestampSecondsValue) return value.seconds * 1_000_000n
-  if (value instanceof DuckDBTimestampMillisecondsValue) return value.millis * 1000n
-  return value instanceof DuckDBTimestampNanosecondsValue ? value.nanos / 1000n : undefined
+  const duckdb = loadDuckdb()
+  if (value instanceof duckdb.DuckDBTimestampTZValue || value instanceof duckdb.DuckDBTimestampValue)
+    return value.micros
+  if (value instanceof duckdb.DuckDBTimestampSecondsValue) return value.seconds * 1_000_000n
+  if (value instanceof duckdb.DuckDBTimestampMillisecondsValue) return value.millis * 1000n
+  return value instanceof duckdb.DuckDBTimestampNanosecondsValue ? value.nanos / 1000n : undefined
 }
 
 /** ISO 8601 with milliseconds, or with microseconds if there are any. */

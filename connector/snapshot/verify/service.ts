@@ -1,7 +1,7 @@
-import { BIGINT, DuckDBTimestampTZValue, TIMESTAMPTZ } from '@duckdb/node-api'
 import { pipe } from 'fp-ts/function'
 import { batchFeed, CommandError, configFailure, consumeFeed, type Failure, type Feed, flatMapFeed } from '../../cdk'
 import { appendBatchRows, type Database, type Snapshot } from '../store/database'
+import { loadDuckdb } from '../store/duckdb'
 import { forgottenTableName } from '../store/forgotten'
 import { deletionsTableName, hasTombstonesSql, listStreamTables, reviewsTableName, type Table } from '../store/tables'
 import { type Check, type CheckResult, runCheck } from './check'
@@ -134,17 +134,22 @@ const insertFeed = <A>(
     (rows) => insertServiceReviews(db, table, rows),
   )
 
-const insertServiceReviews = (db: Database, table: ServiceTable, rows: ReadonlyArray<ServiceReview>): Promise<void> =>
-  rows.length === 0
-    ? Promise.resolve()
-    : db.appendColumns(
-        table,
-        [BIGINT, TIMESTAMPTZ],
-        [
-          rows.map(({ id }) => BigInt(id)),
-          rows.map(({ modifiedTime }) => new DuckDBTimestampTZValue(BigInt(Math.trunc(modifiedTime)) * 1000n)),
-        ],
-      )
+const insertServiceReviews = async (
+  db: Database,
+  table: ServiceTable,
+  rows: ReadonlyArray<ServiceReview>,
+): Promise<void> => {
+  if (rows.length === 0) return
+  const { BIGINT, DuckDBTimestampTZValue, TIMESTAMPTZ } = loadDuckdb()
+  await db.appendColumns(
+    table,
+    [BIGINT, TIMESTAMPTZ],
+    [
+      rows.map(({ id }) => BigInt(id)),
+      rows.map(({ modifiedTime }) => new DuckDBTimestampTZValue(BigInt(Math.trunc(modifiedTime)) * 1000n)),
+    ],
+  )
+}
 
 const instantSql = (time: number): string => `make_timestamptz(${Math.trunc(time)}::BIGINT * 1000)`
 
