@@ -3,7 +3,7 @@ import type * as t from 'io-ts'
 import { createAirbyteDecoder } from './airbyte/decode'
 import { createAirbyteEncoder } from './airbyte/encode'
 import { createAirbyteSourceCommands } from './airbyte/source-commands'
-import { runOrThrow } from './command'
+import { type Command, runOrThrow } from './command'
 import type { Failure } from './failure'
 import { createConfigFormat } from './load'
 import { airbyteConventions, runProgram, singerConventions } from './program'
@@ -70,19 +70,29 @@ const toSourceProgram = <Config, Env>(source: SourceDeclaration<Config, Env>): S
   },
 })
 
-const airbyteVerbs = ['spec', 'check', 'discover', 'read']
+/** The tap's help ends with the verbs of the source: one executable is both. */
+const describeBoth = (tap: Command, name: string, verbs: Readonly<Record<string, Command>>): Command => ({
+  ...tap,
+  notes: [
+    ...(tap.notes === undefined ? [] : [tap.notes, '']),
+    'With one of these verbs as its first argument it is an Airbyte source:',
+    ...Object.entries(verbs).map(([verb, { summary }]) => `  ${verb.padEnd(10)}${summary}`),
+    '',
+    `${name} VERB --help prints the options of a verb.`,
+  ].join('\n'),
+})
 
 /** Runs a source in this process: as an Airbyte source if its first argument is a verb of Airbyte's, else as a Singer tap. */
 export const runSource = <Config, Env>(source: SourceDeclaration<Config, Env>, host: NodeJS.Process): void => {
   const program = toSourceProgram(source)
   const { version } = program
-  if (airbyteVerbs.includes(host.argv[2] ?? '')) {
-    const commands = createAirbyteSourceCommands(program)
-    const load = Object.fromEntries(Object.entries(commands).map(([verb, command]) => [verb, async () => command]))
+  const verbs = createAirbyteSourceCommands(program)
+  if (Object.hasOwn(verbs, host.argv[2] ?? '')) {
+    const commands = Object.fromEntries(Object.entries(verbs).map(([verb, command]) => [verb, async () => command]))
     const summary = `Airbyte source for ${source.subject}`
-    runProgram(`source-${source.name}`, { ...airbyteConventions, summary, version, commands: load }, host)
+    runProgram(`source-${source.name}`, { ...airbyteConventions, summary, version, commands }, host)
   } else {
-    const command = createTapCommand(program)
+    const command = describeBoth(createTapCommand(program), `source-${source.name}`, verbs)
     const summary = `Singer tap for ${source.subject}`
     const commands = { '': async () => command }
     runProgram(`tap-${source.name}`, { ...singerConventions, summary, version, commands }, host)
