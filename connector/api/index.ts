@@ -4,6 +4,7 @@
  * retries; `createApi` makes an `Api`, one function per operation, of any way to send. In: a configuration and the input of an
  * operation. Out: its decoded response, or the bytes of an export, or an `ApiError`.
  */
+export { Instant, Int64, Integer, toInstant, toMillis } from '../cdk'
 export {
   type ApiError,
   applicationError,
@@ -67,16 +68,7 @@ export {
   Sentiment,
   TaskDetails,
 } from './model/review'
-export {
-  describeAttribute,
-  Instant,
-  Int64,
-  Integer,
-  optionalAttributes,
-  toInstant,
-  toMillis,
-  toSecondInstant,
-} from './model/scalar'
+export { describeAttribute, optionalAttributes, toSecondInstant } from './model/scalar'
 export { Location, LocationSyncResult, ManagedLocation, VisitRecord, VisitRecordResult } from './model/written'
 export {
   CommentsResponse,

@@ -3,10 +3,9 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import { annotationsOf, defined, parseExactJson, printExactJson, readMembersAt, stringAt } from '../cdk'
+import { annotationsOf, defined, Instant, Int64, parseExactJson, printExactJson, readMembersAt, stringAt } from '../cdk'
 import { type ApiError, applicationError, isSuccessStatus, isTokenError } from './error'
 import { EnvelopeStatus } from './model/entity'
-import { Instant, Int64 } from './model/scalar'
 import { VisitRecordResult } from './model/written'
 
 /** A response before it is decoded. */

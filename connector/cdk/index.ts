@@ -4,6 +4,7 @@
  * decodes lines back into them, and `writeToSinks` sends their records to sinks. A protocol is a folder and a row of `protocols`.
  *
  * For a connector of its own (see examples/), package.json exports this index as `feedback-connector/cdk`:
+ * - codecs of values: `Int64`, `Integer`, `Instant`
  * - programs: `runSource`, `SourceDeclaration`; step by step `SourceProgram`, `consumeMessages`, `runProgram`
  * - streams: `defineStream`, `Stream`, `Reader`, `StreamRequest`, `ReaderEvent`, `encodeRow`, `pickAttributes`
  * - sinks: `defineSink`, `Sink`, `OpenSink`, `BatchAnswer`, `RecordVerdict`
@@ -145,6 +146,7 @@ export {
 export { decodeInput, decodeMixedInput, type LogEntry, type Protocol, type ProtocolOutput } from './protocol'
 export { type CheckpointInterval, type ReadRun, readStreams } from './read'
 export { protocols, runSource, type SourceDeclaration } from './run-source'
+export { Instant, Int64, Integer, toInstant, toMillis } from './scalar'
 export { annotate, annotationsOf, defined, type JsonSchema, mapDefined, toJsonSchema } from './schema'
 export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog } from './singer/catalog'
 export {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { toMillis } from '../../connector/api/model/scalar'
+import { toMillis } from '../../connector/cdk/scalar'
 import { partitionWindows } from '../../connector/streams/source-env'
 import { draws } from '../support/draws'
 

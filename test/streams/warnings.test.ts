@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, test } from 'vitest'
-import { toInstant } from '../../connector/api/model/scalar'
+import { toInstant } from '../../connector/cdk/scalar'
 import type { ExportPage } from '../../connector/export/fetch-page'
 import { collectPageWarnings, collectUnknownAttributes } from '../../connector/streams/warnings'
 

@@ -1,5 +1,5 @@
 import * as TE from 'fp-ts/TaskEither'
-import { toInstant, toMillis } from '../../connector/api/model/scalar'
+import { toInstant, toMillis } from '../../connector/cdk/scalar'
 import type { CutRecord } from '../../connector/export/cut/record'
 import type { FetchPage } from '../../connector/export/fetch-page'
 import { random } from './random'

@@ -1,9 +1,9 @@
 import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../../connector/api/error'
 import type { CommentsForm, ReviewsRequest } from '../../connector/api/model/entity'
-import { toInstant, toMillis } from '../../connector/api/model/scalar'
 import type { CommentsResponse, ReviewsResponse } from '../../connector/api/route'
 import type { Api } from '../../connector/api/routes'
+import { toInstant, toMillis } from '../../connector/cdk/scalar'
 import { random } from './random'
 
 /** How a service behaves where its specification says nothing. */

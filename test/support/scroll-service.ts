@@ -1,6 +1,6 @@
 import * as TE from 'fp-ts/TaskEither'
-import { toInstant, toMillis } from '../../connector/api/model/scalar'
 import type { Api } from '../../connector/api/routes'
+import { toInstant, toMillis } from '../../connector/cdk/scalar'
 import { parseExact, printExact } from './destination'
 import { sendJson, startServer } from './listen'
 import { random } from './random'

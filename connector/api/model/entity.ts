@@ -1,16 +1,6 @@
 import * as t from 'io-ts'
-import { annotate } from '../../cdk'
-import {
-  BooleanText,
-  describeAttribute,
-  Instant,
-  Int64,
-  Integer,
-  IntegerText,
-  NumberText,
-  optionalAttributes,
-  TextList,
-} from './scalar'
+import { annotate, Instant, Int64, Integer } from '../../cdk'
+import { BooleanText, describeAttribute, IntegerText, NumberText, optionalAttributes, TextList } from './scalar'
 
 /** One person's rating, or the mean of many. */
 export const Rating = optionalAttributes({

@@ -1,6 +1,6 @@
 import * as t from 'io-ts'
-import { annotate } from '../../cdk'
-import { describeAttribute, Instant, Int64, Integer, optionalAttributes } from './scalar'
+import { annotate, Instant, Int64, Integer } from '../../cdk'
+import { describeAttribute, optionalAttributes } from './scalar'
 
 /** Body of `exportReviews`. Times as yyyy-MM-dd'T'HH:mm:ss.SSS'Z'. */
 export const ExportRequest = t.intersection([

@@ -1,6 +1,6 @@
 import * as t from 'io-ts'
-import { annotate } from '../../cdk'
-import { describeAttribute, Instant, Int64, Integer, optionalAttributes } from './scalar'
+import { annotate, Instant, Int64, Integer } from '../../cdk'
+import { describeAttribute, optionalAttributes } from './scalar'
 
 /** What a location has both where it is written and where it is listed. */
 const contactAttributes = {

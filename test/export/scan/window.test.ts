@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { toInstant, toMillis } from '../../../connector/api/model/scalar'
+import { toInstant, toMillis } from '../../../connector/cdk/scalar'
 import {
   containsMention,
   ignoresBounds,

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
-import { toInstant } from '../../../connector/api/model/scalar'
+import { toInstant } from '../../../connector/cdk/scalar'
 import { withConsistencyCheck } from '../../../connector/streams/feedback/consistency'
 import type { FeedbackPage, FeedbackRequest } from '../../../connector/streams/feedback/page'
 
