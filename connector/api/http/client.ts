@@ -26,6 +26,8 @@ export type ClientConfig = {
   readonly credentials:
     | { readonly auth_type: 'access_token'; readonly access_token: string }
     | ({ readonly auth_type: 'application' } & TokenExchange)
+    /** Sent with every request; no route names a header for a token. */
+    | { readonly auth_type: 'headers'; readonly headers: Readonly<Record<string, string>> }
   readonly rate_limit: RateLimit & { readonly redis_url?: string }
   readonly timeouts: {
     readonly connect_seconds: number
@@ -47,9 +49,21 @@ export type HttpClient = {
   readonly close: () => Promise<void>
 }
 
+const credentialSecrets = (credentials: ClientConfig['credentials']): ReadonlyArray<string> => {
+  switch (credentials.auth_type) {
+    case 'access_token':
+      return [credentials.access_token.trim()]
+    case 'application':
+      return [credentials.application_secret]
+    case 'headers':
+      // Of `Bearer abc` also the token alone.
+      return Object.values(credentials.headers).flatMap((value) => [value, ...value.split(' ').slice(-1)])
+  }
+}
+
 /** The texts that no output may hold. */
 export const clientSecrets = ({ credentials, rate_limit }: Pick<ClientConfig, 'credentials' | 'rate_limit'>) => [
-  credentials.auth_type === 'access_token' ? credentials.access_token.trim() : credentials.application_secret,
+  ...credentialSecrets(credentials),
   ...(rate_limit.redis_url === undefined
     ? []
     : [rate_limit.redis_url, unescape(new URL(rate_limit.redis_url).password)]),
@@ -87,22 +101,23 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
     createRedactor(secrets),
     stop.signal,
   )
+  const sharedHeaders = credentials.auth_type === 'headers' ? credentials.headers : {}
   const sendOnce: Transport['exchange'] = (request) => () => {
     observer.onSend?.()
-    return transport.exchange(request)()
+    return transport.exchange({ ...request, headers: { ...sharedHeaders, ...request.headers } })()
   }
   const retryLimits = { maxAttempts: attempts, maxWait: timeouts.max_wait_seconds * 1000 }
   const { requests_per_minute, max_concurrency } = config.rate_limit
   const limiter = createLimiter(config)
   const throttle = createThrottle(limiter, clock, retryLimits.maxWait)
   const token =
-    credentials.auth_type === 'access_token'
-      ? createStaticTokenSource(credentials.access_token)
-      : createExchangeTokenSource(credentials, sendOnce, clock, {
+    credentials.auth_type === 'application'
+      ? createExchangeTokenSource(credentials, sendOnce, clock, {
           waitForTurn: throttle.run,
           notify: observer.onNotice,
           onToken: observer.onToken,
         })
+      : createStaticTokenSource(credentials.auth_type === 'access_token' ? credentials.access_token : '')
   return {
     send: createSend({
       baseUrl: config.base_url,

@@ -256,7 +256,7 @@ export const createSend = (options: SendOptions): SendRequest => {
 
       const attempt = (rules: AttemptRules): TaskEither<ApiError, O> => {
         const header = route.tokenHeader
-        if (header === undefined) return throttle.run(exchange(request, sentTexts))
+        if (header === undefined) return throttle.run(exchange(request, () => [...secrets, ...sentTexts()]))
         return pipe(
           token.getToken,
           TE.flatMap((issued) => throttle.run(exchangeInTurn(header, issued, rules))),
