@@ -214,6 +214,14 @@ describe('packaging', () => {
     expect(new Set(helps).size).toBe(1)
   })
 
+  it('has the code and the declarations that each export names', () => {
+    const paths = Object.values(manifest.exports).flatMap((named) =>
+      typeof named === 'string' ? [named] : Object.values(named),
+    )
+    expect(paths).toHaveLength(7)
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
+  })
+
   it('packs only what runs, with the declarations of the kit', () => {
     const answer = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root })
     const [{ files }] = JSON.parse(answer.toString()) as [{ files: ReadonlyArray<{ path: string }> }]
@@ -221,7 +229,7 @@ describe('packaging', () => {
       .map(({ path }) => path)
       .filter(
         (path) =>
-          !/^(build\/.*\.js|build\/cdk\/.*\.d\.ts|(spec|catalog)\/\w+\.json|dbt\/.*\.(sql|yml|csv|md)|package\.json|README\.md|LICENSE|icon\.svg)$/.test(
+          !/^(build\/.*\.js|build\/cdk\/.*\.d\.ts|build\/api\/http\/json-client\.d\.ts|(spec|catalog)\/\w+\.json|dbt\/.*\.(sql|yml|csv|md)|package\.json|README\.md|LICENSE|icon\.svg)$/.test(
             path,
           ),
       )

@@ -145,13 +145,15 @@ export const loadSnapshotRoom = () => import('../snapshot/index.js')
 
 /**
  * Fails where the file that a config names cannot be read and written, or made, or where its time zone does not exist. Neither opens the file nor
- * makes it.
+ * makes it. A time zone alone is left unchecked where DuckDB, which knows them, is not installed.
  */
 export const checkOutput =
   ({ snapshot_path, reporting_time_zone }: SourceConfig): TaskEither<Failure, void> =>
   async () => {
     if (snapshot_path === undefined && reporting_time_zone === undefined) return E.right(undefined)
-    const { checkTimeZone, findPathProblem, isLakePath } = await loadSnapshotRoom()
+    const { checkTimeZone, findDuckdb, findPathProblem, isLakePath } = await loadSnapshotRoom()
+    const duckdb = findDuckdb()
+    if (E.isLeft(duckdb)) return snapshot_path === undefined ? E.right(undefined) : duckdb
     const problem =
       snapshot_path === undefined || isLakePath(snapshot_path)
         ? undefined

@@ -100,6 +100,7 @@ export { explainMonth, listGroupSections, renderReport } from './report/page'
 export { type Report, readReport } from './report/report'
 export { compactSnapshot } from './rewrite'
 export { type DuckDBValue, type QueryResult, quoteIdentifier, type Snapshot } from './store/database'
+export { findDuckdb } from './store/duckdb'
 export {
   damagedFileFailure,
   databaseWriteFailure,

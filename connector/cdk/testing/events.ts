@@ -48,8 +48,10 @@ const streamNameOf = (value: unknown): string => String(membersOf(membersOf(valu
 const readAirbyteLine = (line: string): RunEvent => {
   const { type, record, state, trace } = parseLine(line)
   const { stream_status, error } = membersOf(trace)
-  if (type === 'RECORD')
-    return { type: 'record', stream: String(membersOf(record).stream), record: membersOf(membersOf(record).data) }
+  if (type === 'RECORD') {
+    const { stream, data } = membersOf(record)
+    return typeof stream === 'string' ? { type: 'record', stream, record: membersOf(data) } : { type: 'unreadable' }
+  }
   if (type === 'STATE') {
     const { stream, sourceStats } = membersOf(state)
     const { recordCount } = membersOf(sourceStats)
@@ -65,7 +67,7 @@ const readAirbyteLine = (line: string): RunEvent => {
 const readSingerLine = (line: string): RunEvent => {
   const { type, stream, record, value, ...schema } = parseLine(line)
   if (type === 'SCHEMA') return { type: 'schema', stream: readSingerStream({ ...schema, stream }) }
-  if (type === 'RECORD') return { type: 'record', stream: String(stream), record: membersOf(record) }
+  if (type === 'RECORD' && typeof stream === 'string') return { type: 'record', stream, record: membersOf(record) }
   if (type === 'STATE') return { type: 'state', stream: undefined, state: value }
   return { type: type === 'ACTIVATE_VERSION' ? 'other' : 'unreadable' }
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { findSecrets } from '../failure'
+import { createRedactor, findSecrets } from '../failure'
 import { printExactJson } from '../json/decode'
 import { checkEvents } from './check-events'
 import { membersOf } from './differences'
@@ -94,10 +94,9 @@ export const createSourceTest = (path: string, config: object): SourceTest => {
     const { stdout } = await run([verb], files)
     return membersOf(linesOf(stdout).flatMap((line) => membersOf(JSON.parse(line))[member] ?? [])[0])
   }
-  const findLeaks = async ({ stdout, log }: Ended): Promise<ReadonlyArray<string>> => {
+  const readSecrets = async (): Promise<ReadonlyArray<string>> => {
     const { connectionSpecification } = await readMembers('spec', 'spec', {})
-    const secrets = findSecrets(membersOf(connectionSpecification), config)
-    return secrets.some((secret) => `${stdout}${log}`.includes(secret)) ? ['it printed a secret of the config'] : []
+    return findSecrets(membersOf(connectionSpecification), config)
   }
   return {
     check: async () => {
@@ -113,7 +112,14 @@ export const createSourceTest = (path: string, config: object): SourceTest => {
       const events = linesOf(ended.stdout).map(protocol.readLine)
       const { problems, records, states } = checkEvents(events, catalog, protocol.hasStatuses)
       const failure = ended.status === 0 ? [] : [`it ended with ${ended.status}`]
-      throwProblems(`A read over ${name}`, [...failure, ...problems, ...(await findLeaks(ended))], ended.log)
+      const secrets = await readSecrets()
+      const leak = secrets.some((secret) => `${ended.stdout}${ended.log}`.includes(secret))
+      const redact = createRedactor(secrets)
+      throwProblems(
+        `A read over ${name}`,
+        [...failure, ...problems.map(redact), ...(leak ? ['it printed a secret of the config'] : [])],
+        redact(ended.log),
+      )
       return { records: Object.fromEntries(records), state: protocol.joinStates(states, state), log: ended.log }
     },
   }

@@ -1,4 +1,5 @@
-import { CommandError, configFailure, type Failure } from '../../cdk'
+import * as E from 'fp-ts/Either'
+import { configFailure, type Failure, getOrThrow } from '../../cdk'
 
 type Duckdb = typeof import('@duckdb/node-api')
 
@@ -12,17 +13,20 @@ const loadFailure = ({ code, message }: NodeJS.ErrnoException): Failure =>
           'Install feedback-connector again without --omit=optional, on a platform that @duckdb/node-api supports.',
       )
 
+/** DuckDB, or why it cannot be loaded. The package is optional: only what opens a snapshot needs it. */
+export const findDuckdb = (): E.Either<Failure, Duckdb> =>
+  E.tryCatch(
+    (): Duckdb => require('@duckdb/node-api'),
+    (error) => loadFailure(error as NodeJS.ErrnoException),
+  )
+
 const createLoader = (): (() => Duckdb) => {
   let loaded: Duckdb | undefined
   return () => {
-    try {
-      loaded ??= require('@duckdb/node-api') as Duckdb
-      return loaded
-    } catch (error) {
-      throw new CommandError(loadFailure(error as NodeJS.ErrnoException))
-    }
+    loaded ??= getOrThrow(findDuckdb())
+    return loaded
   }
 }
 
-/** DuckDB, loaded with the first call. The package is optional: only what opens a snapshot needs it. */
+/** DuckDB, loaded with the first call and kept, since `require` takes microseconds each time. */
 export const loadDuckdb = createLoader()
