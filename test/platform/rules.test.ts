@@ -6,7 +6,7 @@ import type { ConfiguredStream, Connection, Json } from './model/connection'
 import { commandArguments, containerEnvironment, workingFolder } from './model/containers'
 import { completeLines, missingStates, takeBlocks, toDestinationRecord, toDestinationState } from './model/envelope'
 import { type Job, type Kept, keepState, prepareAttempt } from './model/jobs'
-import { mapColumn, mapRecord, toSourceName } from './model/mappers'
+import { mapColumn, mapRecord, toDestinationName, toSourceName } from './model/mappers'
 import {
   type AttemptEnd,
   attemptStatus,
@@ -167,6 +167,20 @@ describe('a state that came back', () => {
   })
 })
 
+it('what a GLOBAL state shares stays when a STREAM state follows', () => {
+  const global = keepState(keptOf(), { type: 'GLOBAL', global: { shared_state: { lsn: 7 }, stream_states: [] } })
+  const kept = keepState(global, streamState('list', {}).state as Json)
+  expect([kept.isGlobal, kept.shared, Object.keys(kept.states)]).toEqual([true, { lsn: 7 }, ['list']])
+})
+
+it('a Clear names the namespace of a stream that has one', () => {
+  const descriptor = { name: 'a', namespace: 'n' }
+  const kept: Kept = { isGlobal: false, states: { 'n.a': { descriptor, state: {} } }, generations: {} }
+  const connection = { definition: 'custom', streams: [streamOf('a', {}, { namespace: 'n' })] } as const
+  const prepared = prepareAttempt(connection, { kind: 'clear', streams: ['a'] }, { id: 1, attempt: 1 }, kept)
+  expect(prepared.cleared).toMatchObject([{ state: { stream: { stream_descriptor: descriptor } } }])
+})
+
 describe('the catalogue', () => {
   it.each<[ConfiguredStream['destination_sync_mode'], string, string]>([
     ['append', 'append', 'append'],
@@ -274,6 +288,7 @@ describe('of what a source sends', () => {
       { json_schema: { properties: { id: {}, part: {}, x: {} } } },
     ),
     streamOf('free', {}, { namespace: 'n' }),
+    streamOf('keyless', { destination_sync_mode: 'append_dedup' }),
   ]
   const recordOf = (stream: string, data: unknown, more: object = {}): Json => ({
     type: 'RECORD',
@@ -304,6 +319,11 @@ describe('of what a source sends', () => {
       'append_dedup with one key null does not',
       recordOf('a', { id: null, part: 1 }),
       passed(recordOf('a', { id: null, part: 1 })),
+    ],
+    [
+      'append_dedup of a stream without keys goes on',
+      recordOf('keyless', { x: 1 }),
+      passed(recordOf('keyless', { x: 1 })),
     ],
     ['a trace without a time is dropped', status('a', {}), dropped],
     ['COMPLETE goes on', status('a'), passed(status('a'))],
@@ -381,6 +401,9 @@ describe('the envelope', () => {
     const { blocks, rest } = takeBlocks('x'.repeat(length))
     expect([blocks.length, rest.length]).toEqual([sent, kept])
   })
+
+  it('has no namespace where the source names null', () =>
+    expect(toDestinationName(connection, { name: 'a', namespace: null as never })).toEqual({ name: 'p_a' }))
 
   it('of a state that comes back has the own name of the stream', () => {
     const named = connectionOf([streamOf('a', {}, { namespace: 'n' })], { prefix: 'p_', namespace: 'm' })
@@ -466,6 +489,27 @@ describe('the platform tracks', () => {
     expect(completeStreams(acknowledge(connection, sent, back('a', 1, 3)))).toEqual([])
   })
 
+  it('a GLOBAL state counts the records of all streams once, less what was filtered', () => {
+    const counted = countRecord(
+      countRecord(countRecord(start, { name: 'a' }, false), { name: 'b' }, false),
+      { name: 'b' },
+      true,
+    )
+    const message = { type: 'STATE', state: { type: 'GLOBAL', global: { stream_states: [] } } }
+    const staged = stageState(counted, message, { ...message, state: { ...message.state, id: 1 } })
+    expect([staged.uncounted, staged.staged.map(({ records }) => records)]).toEqual([{}, [2]])
+  })
+
+  it('a state of one stream leaves the counts of the others', () => {
+    const counted = countRecord(countRecord(start, { name: 'a' }, false), { name: 'b' }, false)
+    const staged = stageState(counted, streamState('a', {}), streamState('a', {}, { id: 1 }))
+    expect(Object.keys(staged.uncounted)).toEqual(['b'])
+  })
+
+  it('counts are not compared where a state was skipped', () => {
+    expect(acknowledge(connection, send(sent, 'a', 4), back('a', 3, 7)).mismatches).toEqual([])
+  })
+
   it('the streams of a GLOBAL state have a state', () => {
     const message = {
       type: 'STATE',
@@ -537,6 +581,8 @@ describe('an attempt ends', () => {
     [answered('SUCCEEDED'), 1, 'SUCCEEDED'],
     [answered('FAILED'), 0, 'FAILED'],
     [[{ type: 'TRACE', trace: { type: 'ERROR' } }], 0, 'error trace'],
+    [[{ type: 'TRACE', trace: { type: 'ESTIMATE' } }], 0, 'exception'],
+    [[{ type: 'LOG', trace: { type: 'ERROR' } }], 0, 'exception'],
     [[], 1, 'error trace'],
     [[], 0, 'exception'],
   ])('a check with %j and %i: %s', (messages, status, answer) => expect(checkAnswer(messages, status)).toBe(answer))
