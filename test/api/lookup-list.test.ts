@@ -235,7 +235,10 @@ describe('a list that changes while it is read', () => {
             }
             return answer
           })
-          if (ids === undefined) return expect(failure).toBe('Transient')
+          if (ids === undefined) {
+            expect(failure).toBe('Transient')
+            return
+          }
           const there = idsOf(rows(1, count)).filter((id) => !removed.has(id))
           expect(ids).toEqual(expect.arrayContaining(there))
         },
