@@ -1,5 +1,13 @@
 import type * as t from 'io-ts'
-import { configFailure, createRedactor, type Failure, type JsonSchema, toJsonSchema, transientFailure } from '../cdk'
+import {
+  configFailure,
+  createRedactor,
+  defined,
+  type Failure,
+  type JsonSchema,
+  toJsonSchema,
+  transientFailure,
+} from '../cdk'
 import { CommentsForm, ReviewsRequest } from './model/entity'
 import { ExportRequest } from './model/review'
 import { Location, VisitRecord } from './model/written'
@@ -62,9 +70,12 @@ export const maskAttributeName = (name: string): string => (plainName.test(name)
 export type ApiError =
   /** No complete response: no connection, TLS, time-out, cut short. */
   | { readonly _tag: 'Network'; readonly code: string; readonly message: string }
+  /** No connection through a proxy, so that nothing was sent; `cause` says who must act, `code` why, or the status of its answer. */
+  | { readonly _tag: 'Proxy'; readonly code: string; readonly cause: Failure }
   /**
    * A response with an error status or a redirect; `retryAfter` in milliseconds, where the service gave it. `isStray`: a status of
-   * redirects that names no address, such as a 304, as a gateway may answer for a while.
+   * redirects that names no address, such as a 304, as a gateway may answer for a while. `forwarder`: a proxy that may have answered.
+   * `basePath`: the path of base_url, for a 404.
    */
   | {
       readonly _tag: 'Http'
@@ -72,6 +83,8 @@ export type ApiError =
       readonly message: string
       readonly retryAfter?: number
       readonly isStray?: true
+      readonly forwarder?: string
+      readonly basePath?: string
     }
   /**
    * A response with status 200 that cannot be used: not JSON, a broken envelope, key or cursor, the echo of another request.
@@ -84,8 +97,17 @@ export type ApiError =
       readonly remedy?: string
       readonly isPage?: true
     }
-  /** A response with status 200 that reports an application error; `retryAfter` as for `Http`, where it is an outage or a rate limit. */
-  | { readonly _tag: 'Application'; readonly code: string; readonly message: string; readonly retryAfter?: number }
+  /**
+   * A response with status 200 that reports an application error; `retryAfter` as for `Http`, where it is an outage or a rate limit.
+   * `missing`: the path of what the answer lacks, since its code may be one of success.
+   */
+  | {
+      readonly _tag: 'Application'
+      readonly code: string
+      readonly message: string
+      readonly retryAfter?: number
+      readonly missing?: string
+    }
   /** A response whose body has an encoding that was not asked for, such as `br`; nothing decodes it. */
   | { readonly _tag: 'Encoding'; readonly encoding: string }
   /** A response longer than `max_response_mb`. */
@@ -112,9 +134,17 @@ export type ApiError =
 export const toFailure = (operation: string, error: ApiError): Failure => {
   switch (error._tag) {
     case 'Network':
-      return networkFailure(operation, error)
-    case 'Http':
-      return error.status === 401 ? { ...httpFailure(operation, error), scope: 'run' } : httpFailure(operation, error)
+      return prefixFailure(operation, networkFailure({ name: 'the service', keys: 'base_url' }, error))
+    case 'Proxy': {
+      const failure = prefixFailure(operation, error.cause)
+      return failure._tag === 'Config' ? { ...failure, scope: 'run' } : failure
+    }
+    case 'Http': {
+      const failure = httpFailure(operation, error)
+      const { message } = failure
+      const hint = error.forwarder === undefined ? '' : ` The answer may be that of ${error.forwarder}.`
+      return { ...failure, message: message + hint, ...(error.status === 401 ? { scope: 'run' } : {}) }
+    }
     case 'Decode':
       if (error.remedy !== undefined)
         return configFailure(`${operation}: ${error.path}: ${error.message}. To go on, ${error.remedy}.`)
@@ -123,7 +153,7 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
       return isTokenError(error)
         ? configFailure(`${operation}: ${remedies[401]} (code ${error.code} in an answer with status 200).`)
         : transientFailure(
-            `${operation}: the service reports an application error (code ${maskCode(error.code)}). Run again later.`,
+            `${operation}: ${describeApplicationError(error)}. Run again later.`,
             maskMessage(error.message),
           )
     case 'Encoding':
@@ -142,6 +172,11 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
       )
   }
 }
+
+const prefixFailure = (operation: string, failure: Failure): Failure => ({
+  ...failure,
+  message: `${operation}: ${failure.message}`,
+})
 
 /**
  * Whether the status in a body means success, by its message and its code: the message is missing, null or "success", in any case,
@@ -163,12 +198,19 @@ export const hasErrorCode = (status: unknown): boolean => {
 /** The codes are not documented, so any other number may be that of a success. */
 const isSuccessCode = (code: unknown): boolean => Number(code) >= 0 || /^(success|succeeded|ok)?$/i.test(String(code))
 
-/** The error that the status in a body reports; `fallback` is its message where it has none. */
-export const applicationError = (status: unknown, fallback = ''): ApiError => ({
+/** The error that the status in a body reports; `fallback` is its message where it has none, `missing` the path of what the body lacks. */
+export const applicationError = (status: unknown, fallback = '', missing?: string): ApiError => ({
   _tag: 'Application',
   code: String(statusMember(status, 'code') ?? 'none'),
   message: String(statusMember(status, 'message') ?? fallback),
+  ...defined({ missing }),
 })
+
+/** What an application error says. A code of success says nothing, so what is missing is named. */
+export const describeApplicationError = ({ code, missing }: ApiError & { readonly _tag: 'Application' }): string =>
+  /^(2\d\d|success|succeeded|ok)$/i.test(code)
+    ? `the answer reports success (code ${code}) and is none: ${missing === undefined ? 'its status.message is not "success"' : `it has no ${missing}`}`
+    : `the service reports an application error (code ${maskCode(code)})`
 
 const tokenErrorCode =
   /^(401|unauthori[sz]ed|unauthenticated|(access_?)?token_?(expired|invalid)|(expired|invalid)_?(access_?)?token)$/i
@@ -224,31 +266,71 @@ export const describeEncoding = ({ encoding }: ApiError & { readonly _tag: 'Enco
 export const isTlsCode = (code: string): boolean =>
   /^(CERT_|ERR_TLS_|ERR_SSL_|EPROTO$|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code)
 
+/** Whether TLS failed because one side speaks something else, or another version; no certificate was looked at. */
+export const isTlsProtocolCode = (code: string): boolean => /^(EPROTO$|ERR_SSL_)/.test(code)
+
 /** Whether a network code means that no host answers at the address; a network that is down gives the same codes. */
 export const isUnreachableCode = (code: string): boolean =>
   ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ECONNTIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].includes(code)
 
-const networkFailure = (operation: string, { code, message }: ApiError & { _tag: 'Network' }): Failure => {
+/** The code of an answer that began and did not end. */
+export const cutShortCode = 'ECUTSHORT'
+
+/** Whose answer is missing: in messages, its name and the keys of its address. */
+type Respondent = { readonly name: string; readonly keys: string }
+
+/** What a network error means. An answer that came and cannot be read is not called a missing one. */
+export const networkFailure = (
+  { name, keys }: Respondent,
+  { code, message }: ApiError & { _tag: 'Network' },
+): Failure => {
+  const detail = message
+  if (isTlsProtocolCode(code))
+    return configFailure(
+      `${name} does not speak TLS with us (${code}). Check ${keys}: the port may be one for http, or the server may know no TLS later than 1.1.`,
+      detail,
+    )
   if (isTlsCode(code))
     return configFailure(
-      `${operation}: no secure connection to the host of base_url (${code}). Check base_url; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
-      message,
+      `${name} offers no secure connection that can be trusted (${code}). Check ${keys}; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
+      detail,
     )
-  const remedy = isUnreachableCode(code) ? 'Check base_url, or run again later.' : 'Run again later.'
-  return transientFailure(`${operation}: the service did not answer (${code}). ${remedy}`, message)
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return configFailure(
+      `${name} answered with more headers than are accepted (${code}). Ask its operator, or that of a proxy before it, to shorten them, or set NODE_OPTIONS=--max-http-header-size=65536.`,
+      detail,
+    )
+  if (code.startsWith('HPE_'))
+    return configFailure(
+      `${name} answered with something other than HTTP (${code}). Check ${keys}: the port may be one for https, or of another service.`,
+      detail,
+    )
+  if (code.startsWith('Z_'))
+    return transientFailure(
+      `${name} answered with something that cannot be decompressed (${code}). Ask its operator, or that of a proxy before it.`,
+      detail,
+    )
+  if (code === 'ETIMEDOUT')
+    return transientFailure(`${name} did not answer completely in time (${code}). Run again later.`, detail)
+  if (code === cutShortCode) return transientFailure(`${name} cut its answer short (${code}). Run again later.`, detail)
+  const remedy = isUnreachableCode(code) ? `Check ${keys}, or run again later.` : 'Run again later.'
+  return transientFailure(`${name} did not answer (${code}). ${remedy}`, detail)
 }
 
 const remedies: Readonly<Record<number, string>> = {
   400: 'The service refuses the request. Check the filters of the config, and credentials',
   401: 'The access token is missing, wrong or expired. Check credentials',
   403: 'The token lacks permission for this data. Ask the operator of the service to grant it',
-  404: 'No such operation there. Check base_url',
 }
+
+/** What is most likely wrong where an operation does not exist. */
+const describeBasePath = (path: string): string =>
+  `No such operation there. Check base_url, ${path.replace(/\/+$/, '') === '' ? 'which has no path' : `whose path is ${path}`}`
 
 const httpFailure = (operation: string, error: ApiError & { _tag: 'Http' }): Failure => {
   if (error.status >= 300 && error.status < 400 && !error.isStray)
     return configFailure(`${operation}: ${error.message} (${error.status}).`)
-  const remedy = remedies[error.status]
+  const remedy = error.status === 404 ? describeBasePath(error.basePath ?? '') : remedies[error.status]
   const isTransient = error.isStray || [408, 413, 429].includes(error.status) || error.status >= 500
   return isTransient
     ? transientFailure(`${operation}: the service answered ${error.status}. Run again later.`, error.message)

@@ -8,13 +8,13 @@ export { Instant, Int64, Integer, toInstant, toMillis } from '../cdk'
 export {
   type ApiError,
   applicationError,
+  describeApplicationError,
   isExportError,
   isRefusalInBody,
   isSuccessStatus,
   isTokenError,
   isUnreachableCode,
   maskAttributeName,
-  maskCode,
   outageKind,
   toFailure,
 } from './error'

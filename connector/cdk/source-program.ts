@@ -16,6 +16,8 @@ export type RequestReport = { readonly operation: string; readonly status: numbe
 export type ConnectOptions = {
   /** Aborted when the run is stopped. */
   readonly stop: AbortSignal
+  /** The environment variables, which may name proxies. */
+  readonly variables: CommandIo['env']
   readonly onRequest?: (report: RequestReport) => void
   /** Receives what a person should know about the connection. */
   readonly onNotice: (message: string) => void
@@ -118,7 +120,7 @@ export type SourceProgram<Config, Env> = {
     options: ConnectOptions,
   ) => Promise<OpenSource<Env>>
   /** Resolves if the config works. */
-  readonly check: (config: Config, stop: AbortSignal) => Promise<SourceCheckReport>
+  readonly check: (config: Config, stop: AbortSignal, variables: CommandIo['env']) => Promise<SourceCheckReport>
   /** Whether a Singer target is told at the end of a full refresh that all other rows are gone (ACTIVATE_VERSION). */
   readonly sendsTableVersions?: (config: Config) => boolean
   /** What to write into the config so that an attribute inside an object does not leave; undefined where nothing helps. */

@@ -201,7 +201,7 @@ const statementCommand = defineCommand({
     if (options.seed !== undefined && hasOther)
       throw usageError('feedback audit: --seed is for what is made of reviews, without --ids, --repair and --deep.')
     const plain = readTable(options, config.deletes === 'tombstones')
-    const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
+    const configured = getOrThrow(createSource(config, { onNotice: io.printWarning, proxyVariables: io.env }))
     try {
       const states = await readStates(options, configured.service)
       const content = readContent(options, configured.streams)

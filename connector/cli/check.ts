@@ -71,7 +71,7 @@ const checkAll = async (
   try {
     const config = await loadConfig(io, sourceFormat, paths, variablePrefix)
     const names = listStreamNames(config, select)
-    const { steps, findings, warnings } = await runOrThrow(checkStreams(config, names))
+    const { steps, findings, warnings } = await runOrThrow(checkStreams(config, names, io.env))
     return { steps: [{ check: 'configuration', status: 'ok' }, ...steps], findings, warnings }
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
@@ -109,16 +109,25 @@ const resultColors = { ok: 'green', FAILED: 'red', skipped: 'yellow' } as const
 
 const isResult = (cell: string): cell is keyof typeof resultColors => Object.hasOwn(resultColors, cell)
 
-const formatSteps = (io: CommandIo, steps: ReadonlyArray<ReportedStep>): string =>
-  formatTable(
+const formatSteps = (io: CommandIo, steps: ReadonlyArray<ReportedStep>): string => {
+  const said = new Set<string>()
+  /** The message; where another operation failed for the same reason, that was said. */
+  const describe = ({ message }: Failure): string => {
+    const reason = message.replace(/^[^:]+: /, '')
+    if (said.has(reason)) return 'as above'
+    said.add(reason)
+    return io.redactText(message)
+  }
+  return formatTable(
     ['check', 'result', ''],
     steps.map(({ check, stream, status, failure, note = '' }) => [
       stream ?? check,
       status === 'failed' ? 'FAILED' : status,
-      failure === undefined ? note : io.redactText(failure.message),
+      failure === undefined ? note : describe(failure),
     ]),
     (cell, text) => (isResult(text) ? paintText(io, resultColors[text], cell) : cell),
   )
+}
 
 const formatFindings = (io: CommandIo, findings: ReadonlyArray<Finding>): string => {
   const unknownNames = new Set(findings.flatMap(({ finding, isKnown }) => (isKnown ? [] : [finding])))

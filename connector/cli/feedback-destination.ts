@@ -62,7 +62,7 @@ export const destinationCheckCommand = defineCommand({
   run: async (io, { options }) => {
     const config = await loadConfig(io, destinationFormat, options.config, variablePrefix)
     const { checkDestinationConfig } = await loadRuntime()
-    const result = await runOrThrow(checkDestinationConfig(config, io.printWarning))
+    const result = await runOrThrow(checkDestinationConfig(config, io.printWarning, io.env))
     await io.print(connectionStatusLine('SUCCEEDED', io.redactText(result)))
     return 0
   },

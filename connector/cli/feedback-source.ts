@@ -74,16 +74,17 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
     config === undefined
       ? (await import('../streams/index.js')).streams
       : getOrThrow((await loadRuntime()).buildStreams(config, deletedAtColumns[protocol])),
-  connect: async (protocol, config, { onNotice, onRequest }) =>
+  connect: async (protocol, config, { onNotice, onRequest, variables }) =>
     getOrThrow(
       (await loadRuntime()).createSource(config, {
         deletedAt: deletedAtColumns[protocol],
         onNotice,
+        proxyVariables: variables,
         ...defined({ onRequest }),
       }),
     ),
-  check: async (config) => {
-    const { warnings, findings } = await runOrThrow((await loadRuntime()).checkSourceConfig(config))
+  check: async (config, _stop, variables) => {
+    const { warnings, findings } = await runOrThrow((await loadRuntime()).checkSourceConfig(config, variables))
     const sentences = findings.map(({ finding, text }) => `${finding[0]?.toUpperCase()}${finding.slice(1)}: ${text}.`)
     return { warnings, findings: sentences }
   },

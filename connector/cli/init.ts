@@ -112,7 +112,7 @@ const findProblem = (part: object): string | undefined => {
     ...part,
   })
   if (E.isLeft(decoded)) return decoded.left.message
-  const created = createSource(decoded.right.config)
+  const created = createSource(decoded.right.config, { proxyVariables: {} })
   if (E.isLeft(created)) return created.left.message
   void created.right.close()
   return undefined

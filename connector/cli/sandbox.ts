@@ -231,7 +231,10 @@ const entityStreams = ['comments', 'transparency_reviews', 'entity_ratings']
 const runSteps = async (io: CommandIo, sandbox: Sandbox, choice: DemoChoice): Promise<boolean> => {
   const { like, isFull, now } = choice
   const opened = getOrThrow(
-    createSource(toDemoConfig(sandbox, choice), { clock: (stop) => ({ ...systemClock(stop), now }) }),
+    createSource(toDemoConfig(sandbox, choice), {
+      clock: (stop) => ({ ...systemClock(stop), now }),
+      proxyVariables: io.env,
+    }),
   )
   const source = { ...opened, env: { ...opened.env, now } }
   const chosen = streams.filter(({ name }) => isFull || !entityStreams.includes(name))

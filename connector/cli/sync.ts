@@ -48,7 +48,7 @@ export const syncCommand = defineCommand({
     const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
     if (config.snapshot_path !== undefined)
       io.printWarning('snapshot_path has no effect on sync, which writes the file of --db.')
-    const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
+    const configured = getOrThrow(createSource(config, { onNotice: io.printWarning, proxyVariables: io.env }))
     // Before the file is opened: a wrong token neither creates it nor changes it, and a wrong address does not create it.
     await runOrThrow(probeAccess(configured, !isLakePath(path) && !existsSync(path)))
     const onStop = () =>

@@ -180,7 +180,10 @@ const compareWithService = async (
   first: Promise<unknown>,
 ): Promise<ReadonlyArray<CheckResult>> => {
   const configured = getOrThrow(
-    createSource(await loadConfig(io, sourceFormat, paths, variablePrefix), { onNotice: io.printWarning }),
+    createSource(await loadConfig(io, sourceFormat, paths, variablePrefix), {
+      onNotice: io.printWarning,
+      proxyVariables: io.env,
+    }),
   )
   try {
     await requireService(snapshot, configured.service, 'Give the config of the service that the file was read from.')

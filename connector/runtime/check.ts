@@ -5,7 +5,7 @@ import { type ClientOptions, toFailure } from '../api'
 import { type Failure, type Stream, transientFailure } from '../cdk'
 import type { ConnectionConfig, DestinationConfig, SourceConfig } from '../config'
 import { futureStartFailure, type SourceEnv, windowOperations } from '../streams'
-import { observeRequests } from './client'
+import { observeRequests, type ServiceClientOptions, toConnectionFailure } from './client'
 import { checkDestination, openDestination } from './destination'
 import { describeFindings, estimateServiceTime, type Finding, listFindingWarnings } from './findings'
 import { createProbeGate, maxProbeRequests, type ProbeFacts, runProbes } from './probe'
@@ -41,11 +41,13 @@ export const withCheckTimeouts = <C extends ConnectionConfig>(config: C, otherRe
 }
 
 /** The failure of a check whose time is up. `operations`: those without a complete answer; `last`: the failure of the newest retry. */
-const checkTimeoutFailure = (operations: string, last: Failure | undefined): Failure =>
-  transientFailure(
+const checkTimeoutFailure = (operations: string, last: Failure | undefined): Failure => ({
+  ...transientFailure(
     `check: no complete answer within ${checkTimeout / 1000} s to ${operations}. ${last?.message ?? 'The service may be slow or limit our rate; see that base_url is right and try again.'}`,
     last?.detail,
-  )
+  ),
+  ...(last === undefined ? {} : { _tag: last._tag }),
+})
 
 /** The result of `check`, or of `onTimeout` shortly before a platform gives up. */
 export const awaitOrTimeOut = <A>(check: Promise<A>, onTimeout: () => A): Promise<A> =>
@@ -64,7 +66,7 @@ const createRetryRecorder = (): {
     options: {
       attempts: checkAttempts,
       onRetry: ({ operation, error }) => {
-        last = toFailure(operation, error)
+        last = toConnectionFailure(error, toFailure(operation, error))
       },
     },
     lastFailure: () => last,
@@ -106,10 +108,14 @@ const personTimeout = 60_000
  * failure says that the config cannot be used at all.
  */
 export const checkStreams =
-  (config: SourceConfig, names: ReadonlyArray<string>): TaskEither<Failure, StreamChecks> =>
+  (
+    config: SourceConfig,
+    names: ReadonlyArray<string>,
+    variables: ServiceClientOptions['proxyVariables'],
+  ): TaskEither<Failure, StreamChecks> =>
   async () => {
     const steps: CheckStep[] = []
-    const result = await runSourceCheck(config, personTimeout, (check, { env, streams }, checked) => {
+    const result = await runSourceCheck(config, variables, personTimeout, (check, { env, streams }, checked) => {
       const connection = check.connection() ?? E.mapLeft((failure: Failure) => ({ part: 'service', failure }))(checked)
       const broken = E.isLeft(connection) ? connection.left : undefined
       if (broken?.part === 'token') steps.push({ check: 'service', status: 'ok' })
@@ -153,9 +159,9 @@ const checkStreamAccess = (
 
 /** Checks the source that a config describes, before a platform gives up on `check`. */
 export const checkSourceConfig =
-  (config: SourceConfig): TaskEither<Failure, SourceReport> =>
+  (config: SourceConfig, variables: ServiceClientOptions['proxyVariables']): TaskEither<Failure, SourceReport> =>
   async () => {
-    const result = await runSourceCheck(config, checkTimeout, () => undefined)
+    const result = await runSourceCheck(config, variables, checkTimeout, () => undefined)
     return pipe(
       result,
       E.flatMap(({ outcome, report }) => E.map(() => report)(outcome)),
@@ -170,6 +176,7 @@ type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
  */
 const runSourceCheck = async (
   config: SourceConfig,
+  proxyVariables: ServiceClientOptions['proxyVariables'],
   timeout: number,
   inspect: (check: ReturnType<typeof startSourceCheck>, configured: ConfiguredSource, result: CheckOutcome) => void,
 ): Promise<E.Either<Failure, { readonly outcome: CheckOutcome; readonly report: SourceReport }>> => {
@@ -184,6 +191,7 @@ const runSourceCheck = async (
   const configured = createSource(withCheckTimeouts(config, otherRequests), {
     ...options,
     ...observers,
+    proxyVariables,
     onNotice: (message) => notices.push(message),
     onRequest: (request) => {
       observers.onRequest(request)
@@ -262,11 +270,15 @@ const awaitUntil = async (result: Promise<unknown>, end: number): Promise<void> 
 
 /** Checks the destination that a config describes, before a platform gives up on `check`; the result is what it found. */
 export const checkDestinationConfig =
-  (config: DestinationConfig, warn: (message: string) => void): TaskEither<Failure, string> =>
+  (
+    config: DestinationConfig,
+    warn: (message: string) => void,
+    proxyVariables: ServiceClientOptions['proxyVariables'],
+  ): TaskEither<Failure, string> =>
   async () => {
     const { options, lastFailure } = createRetryRecorder()
     const checked = withCheckTimeouts({ ...config, dry_run: false })
-    const configured = await openDestination(checked, warn, options)()
+    const configured = await openDestination(checked, warn, { ...options, proxyVariables })()
     if (E.isLeft(configured)) return configured
     const result = await awaitOrTimeOut<E.Either<Failure, string>>(
       checkDestination(checked, configured.right.target)(),

@@ -40,7 +40,7 @@ export type ServiceClient = {
 
 /** The failure of the first request of a check. Where no service is found, the address is the most likely cause: a change of the config helps. */
 export const toConnectionFailure = (error: ApiError, failure: Failure): Failure => {
-  const code = error._tag === 'Network' || error._tag === 'Token' ? error.code : undefined
+  const code = error._tag === 'Network' || error._tag === 'Proxy' || error._tag === 'Token' ? error.code : undefined
   return code !== undefined && isUnreachableCode(code) ? { ...failure, _tag: 'Config' } : failure
 }
 
@@ -67,10 +67,13 @@ export const findAccessFailure = (operation: string, error: ApiError): Failure |
 
 type ConnectionLimits = Pick<ConnectionConfig, 'rate_limit'>
 
+/** Client options with the environment variables that name proxies, so that no caller forgets them. */
+export type ServiceClientOptions = ClientOptions & Required<Pick<ClientOptions, 'proxyVariables'>>
+
 /** The client that a configuration describes; fails if one of its addresses is not allowed. */
 export const createClient = (
   config: ConnectionConfig & Pick<ClientConfig, 'max_response_mb'>,
-  options: ClientOptions = {},
+  options: ServiceClientOptions,
 ): E.Either<Failure, ServiceClient> =>
   pipe(
     checkUrl('base_url', config.base_url, config.allow_http),

@@ -52,7 +52,13 @@ import {
   sendVisits,
   sinks,
 } from '../sinks'
-import { createClient, findAccessFailure, type ServiceClient, toLocationLookup } from './client'
+import {
+  createClient,
+  findAccessFailure,
+  type ServiceClient,
+  type ServiceClientOptions,
+  toLocationLookup,
+} from './client'
 
 /** A config made ready to write: the client of its service and what the sinks need. */
 export type ConfiguredDestination = Pick<ServiceClient, 'onWait' | 'close'> & { readonly target: SinkTarget }
@@ -67,7 +73,7 @@ const sendAttempts = { normal: 6, suspect: 2 }
 export const openDestination = (
   config: DestinationConfig,
   warn: (message: string) => void,
-  options: ClientOptions = {},
+  options: ServiceClientOptions,
   inform: (message: string) => void = () => undefined,
 ): TE.TaskEither<Failure, ConfiguredDestination> =>
   pipe(
@@ -350,7 +356,7 @@ export const runWrite = async (
     openDestination(
       config,
       (message) => log('warn', message),
-      options,
+      { proxyVariables: io.env, ...options },
       (message) => log('info', message),
     ),
   )

@@ -1,5 +1,5 @@
 import * as E from 'fp-ts/Either'
-import { expiryFormat, maskCode, type TokenReport } from '../api'
+import { describeApplicationError, expiryFormat, type TokenReport } from '../api'
 import { formatTimeLeft } from '../cdk'
 import type { SourceConfig } from '../config'
 import { overlapSize } from '../export'
@@ -71,9 +71,10 @@ const describeError = (error: ProbeError | undefined): string => {
     case 'Http':
       return `the service answered ${error.status}`
     case 'Application':
-      return `the service answered with an error (code ${maskCode(error.code)})`
+      return describeApplicationError(error)
     case 'Network':
-      return `the service did not answer (${error.code})`
+    case 'Proxy':
+      return `there was no usable answer (${error.code})`
     case 'Wait':
       return `the service asks to wait ${Math.ceil(error.wait / 1000)} s`
     default:

@@ -4,7 +4,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
-import { type ClientOptions, createApi, type LookupRoutes, toMillis } from '../api'
+import { createApi, type LookupRoutes, toMillis } from '../api'
 import {
   configFailure,
   defined,
@@ -26,7 +26,7 @@ import {
   privacyActions,
   type SourceEnv,
 } from '../streams'
-import { createClient, type ServiceClient, toLocationLookup, toLookupPaging } from './client'
+import { createClient, type ServiceClient, type ServiceClientOptions, toLocationLookup, toLookupPaging } from './client'
 
 /** A source that is connected to its service. */
 export type ConfiguredSource = Required<OpenSource<SourceEnv>>
@@ -89,10 +89,10 @@ const toPrivacy = ({ privacy: { drop, hash, hash_key } }: SourceConfig): Privacy
 export const identifySource = ({ base_url, credentials }: SourceConfig): ServiceIdentity =>
   identifyService(base_url, credentials.auth_type === 'application' ? credentials.application_id : undefined)
 
-export type SourceOptions = ClientOptions & { readonly deletedAt?: DeletedAtColumn }
+export type SourceOptions = ServiceClientOptions & { readonly deletedAt?: DeletedAtColumn }
 
 /** The source that a config describes; fails if an address is not allowed, an attribute cannot be hidden, or two keys contradict each other. */
-export const createSource = (config: SourceConfig, options: SourceOptions = {}): E.Either<Failure, ConfiguredSource> =>
+export const createSource = (config: SourceConfig, options: SourceOptions): E.Either<Failure, ConfiguredSource> =>
   pipe(
     E.Do,
     E.bind('streams', () => buildStreams(config, options.deletedAt)),

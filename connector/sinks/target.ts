@@ -117,7 +117,7 @@ const unansweredReason = (error: ApiError): string => {
     case 'Http':
       return `the service repeatedly answers ${error.status} to it, and accepts others`
     case 'Network':
-      return `the service does not answer to it (${error.code}), and accepts others`
+      return `the service gives no usable answer to it (${error.code}), and accepts others`
     default:
       return 'the service repeatedly answers something else to it, and accepts others'
   }

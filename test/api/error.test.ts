@@ -45,18 +45,40 @@ test.each<[string, string, 'limit' | 'outage' | undefined]>([
 
 const network = (code: string): ApiError => ({ _tag: 'Network', code, message: 'm' })
 const http = (status: number): ApiError => ({ _tag: 'Http', status, message: 'm' })
+const application = (code: string): ApiError & { _tag: 'Application' } => ({ _tag: 'Application', code, message: 'm' })
 
 test.each<[string, ApiError, 'Config' | 'Transient', RegExp]>([
   ['an unknown host', network('ENOTFOUND'), 'Transient', /\(ENOTFOUND\)\. Check base_url/],
   ['a reset', network('ECONNRESET'), 'Transient', /\(ECONNRESET\)\. Run again later/],
   ['a certificate', network('SELF_SIGNED_CERT_IN_CHAIN'), 'Config', /NODE_EXTRA_CA_CERTS/],
-  ['http where the config says https', network('EPROTO'), 'Config', /base_url/],
+  [
+    'http where the config says https',
+    network('EPROTO'),
+    'Config',
+    /may be one for http, or .* no TLS later than 1\.1/,
+  ],
+  ['an old version of TLS', network('ERR_SSL_UNSUPPORTED_PROTOCOL'), 'Config', /no TLS later than 1\.1/],
+  ['https where the config says http', network('HPE_INVALID_CONSTANT'), 'Config', /other than HTTP.*one for https/],
+  ['too many headers', network('HPE_HEADER_OVERFLOW'), 'Config', /answered with more headers .*NODE_OPTIONS=/],
+  ['broken gzip', network('Z_DATA_ERROR'), 'Transient', /answered with something that cannot be decompressed/],
+  ['an answer too slow', network('ETIMEDOUT'), 'Transient', /did not answer completely in time \(ETIMEDOUT\)/],
+  ['an answer cut short', network('ECUTSHORT'), 'Transient', /cut its answer short/],
+  ['a proxy', { _tag: 'Proxy', code: '403', cause: configFailure('the proxy p:1') }, 'Config', /: the proxy p:1$/],
+  [
+    'a 200 without its rows',
+    { ...application('200'), missing: '$.reviews' },
+    'Transient',
+    /answer reports success \(code 200\) and is none: it has no \$\.reviews\./,
+  ],
+  ['a 200 with a message', application('200'), 'Transient', /is none: its status\.message is not "success"\./],
+  ['another code', { ...application('E7'), missing: '$.reviews' }, 'Transient', /an application error \(code E7\)\./],
   ['a redirect', { ...http(301), message: 'base_url redirects to https://x' } as ApiError, 'Config', /redirects.*301/],
   ['a redirect to nowhere', { ...http(304), isStray: true } as ApiError, 'Transient', /answered 304\. Run again/],
   ['400', http(400), 'Config', /filters/],
   ['401', http(401), 'Config', /credentials/],
   ['403', http(403), 'Config', /permission/],
-  ['404', http(404), 'Config', /base_url/],
+  ['404', http(404), 'Config', /base_url, which has no path \(404\)/],
+  ['404 below a path', { ...http(404), basePath: '/a' } as ApiError, 'Config', /base_url, whose path is \/a \(404\)/],
   ['408', http(408), 'Transient', /408/],
   ['413', http(413), 'Transient', /413/],
   ['429', http(429), 'Transient', /429/],
@@ -69,5 +91,7 @@ test.each<[string, ApiError, 'Config' | 'Transient', RegExp]>([
   const failure = toFailure('export reviews', error)
   expect(failure._tag).toBe(tag)
   expect(failure.message).toMatch(message)
+  if (error._tag === 'Network' && /^(HPE_|Z_)/.test(error.code))
+    expect(failure.message).not.toMatch(/did not answer|again/)
   if (error._tag !== 'Token' && error._tag !== 'RateLimiter') expect(failure.message).toMatch(/^export reviews: /)
 })

@@ -92,7 +92,9 @@ const startService = async (more: object = {}) => {
   }
   const connect = (config: object) => {
     clock = createFakeClock()
-    return getOrThrow(createSource(getOrThrow(sourceFormat.decode(config)).config, { clock: () => clock.clock }))
+    return getOrThrow(
+      createSource(getOrThrow(sourceFormat.decode(config)).config, { clock: () => clock.clock, proxyVariables: {} }),
+    )
   }
   const program = { ...feedbackSource, connect: async () => connect(given) }
   return {

@@ -11,7 +11,7 @@ const describeSource = (more: object): string => {
     ...more,
   })
   if (E.isLeft(read)) return read.left.message
-  const made = createSource(read.right.config)
+  const made = createSource(read.right.config, { proxyVariables: {} })
   if (E.isLeft(made)) return made.left.message
   made.right.close()
   return 'created'

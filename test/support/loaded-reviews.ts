@@ -15,7 +15,7 @@ const createReader = (url: string) => {
     credentials: { auth_type: 'access_token', access_token: 'token' },
     start_date: '1970-01-01T00:00:00Z',
   })
-  const source = E.isLeft(decoded) ? decoded : createSource(decoded.right.config)
+  const source = E.isLeft(decoded) ? decoded : createSource(decoded.right.config, { proxyVariables: {} })
   if (E.isLeft(source)) throw new Error(source.left.message)
   return source.right
 }

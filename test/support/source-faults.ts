@@ -134,7 +134,7 @@ export const readWithFault = async (
   const { timeouts } = config.right.config
   const created = createSource(
     { ...config.right.config, timeouts: { ...timeouts, response_seconds: served.seconds } },
-    { clock: createFastClock(now) },
+    { clock: createFastClock(now), proxyVariables: {} },
   )
   if (E.isLeft(created)) throw new Error(created.left.message)
   const { env, streams, close } = created.right

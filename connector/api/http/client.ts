@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto'
 import { once, setMaxListeners } from 'node:events'
+import net from 'node:net'
 import { unescape } from 'node:querystring'
+import tls from 'node:tls'
 import * as E from 'fp-ts/Either'
+import type { AbstractConnector, StandaloneConnectionOptions } from 'ioredis'
 import { createRedactor, transientFailure } from '../../cdk'
 import type { ApiError } from '../error'
 import type { SendRequest } from '../route'
+import { addressTimeout } from './connections'
+import type { ProxyVariables } from './proxy'
 import {
   type Clock,
   clientClosedError,
@@ -41,6 +46,8 @@ export type ClientOptions = RequestObserver & {
   /** How often a request that meets faults is sent; 6 by default. */
   readonly attempts?: number
   readonly clock?: (stop: AbortSignal) => Clock
+  /** The environment variables that name proxies; no proxy is used without them. */
+  readonly proxyVariables?: ProxyVariables
 }
 
 export type HttpClient = {
@@ -78,6 +85,7 @@ const createLimiter = ({ base_url, credentials, rate_limit, timeouts }: ClientCo
     ? createLocalLimiter(rate_limit)
     : createSharedLimiter(rate_limit, {
         redis_url: rate_limit.redis_url,
+        connectSeconds: timeouts.connect_seconds,
         id: sharedLimiterId(base_url, credentials.auth_type === 'application' ? credentials.application_id : ''),
         expiration:
           2000 * timeouts.response_seconds + 10_000 + rate_limit.max_concurrency * limiterSettings(rate_limit).minTime,
@@ -86,7 +94,7 @@ const createLimiter = ({ base_url, credentials, rate_limit, timeouts }: ClientCo
 /** The client of one service, with one rate limit and one token for all operations. */
 export const createHttpClient = (config: ClientConfig, options: ClientOptions = {}): HttpClient => {
   const { credentials, timeouts } = config
-  const { attempts = 6, clock: makeClock = systemClock, ...observer } = options
+  const { attempts = 6, clock: makeClock = systemClock, proxyVariables = {}, ...observer } = options
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
   const clock = makeClock(stop.signal)
@@ -96,6 +104,7 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
       connectSeconds: timeouts.connect_seconds,
       responseSeconds: timeouts.response_seconds,
       maxResponseBytes: config.max_response_mb * 1_000_000,
+      proxyVariables,
     },
     clock,
     createRedactor(secrets),
@@ -141,6 +150,7 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
 
 export type SharedLimiterOptions = {
   readonly redis_url: string
+  readonly connectSeconds: number
   /** The key of the limit in Redis: one for each service and application. */
   readonly id: string
   /** Longer than any job can take; milliseconds. The slots of a killed process are free again after this time. */
@@ -152,10 +162,10 @@ export const sharedLimiterId = (baseUrl: URL, application: string): string =>
   `feedback-${createHash('sha256').update(`${baseUrl.href}\n${application}`).digest('hex').slice(0, 32)}`
 
 const idleTimeout = 600_000
-const readyTimeout = 10_000
+const commandTimeout = 5000
 
 const connectionProblem = ({ name, message, code }: NodeJS.ErrnoException): string => {
-  if (name === 'AbortError') return `no answer in ${readyTimeout / 1000} s`
+  if (name === 'AbortError') return 'no answer in time'
   return /max retries|closed/i.test(message) ? 'the connection was lost' : (code ?? message)
 }
 
@@ -178,18 +188,46 @@ const useRedisClock = async (
   }
 }
 
-const connectLimiter = async (limit: RateLimit, { redis_url, id }: SharedLimiterOptions) => {
-  const [{ Redis }, { default: Bottleneck }] = await Promise.all([import('ioredis'), import('bottleneck')])
+/** Connects to Redis as ioredis does, which gives no choice of how long an address is tried. */
+const redisConnector = (Base: typeof AbstractConnector, autoSelectFamilyAttemptTimeout: number) =>
+  class extends Base {
+    readonly options: StandaloneConnectionOptions
+
+    constructor(options: unknown) {
+      const given = options as StandaloneConnectionOptions
+      super(given.disconnectTimeout ?? 0)
+      this.options = given
+    }
+
+    async connect() {
+      this.connecting = true
+      const { host = 'localhost', port = 6379, tls: secure } = this.options
+      const target = { host, port, autoSelectFamilyAttemptTimeout }
+      const stream = secure === undefined ? net.connect(target) : tls.connect({ ...target, ...secure })
+      stream.once('error', (error) => {
+        this.firstError = error
+      })
+      this.stream = stream
+      return stream
+    }
+  }
+
+const connectLimiter = async (limit: RateLimit, { redis_url, connectSeconds, id }: SharedLimiterOptions) => {
+  const [{ Redis, AbstractConnector: Base }, { default: Bottleneck }] = await Promise.all([
+    import('ioredis'),
+    import('bottleneck'),
+  ])
   const client = new Redis(redis_url, {
-    connectTimeout: 5000,
-    commandTimeout: 5000,
+    Connector: redisConnector(Base, addressTimeout(connectSeconds)),
+    connectTimeout: connectSeconds * 1000,
+    commandTimeout,
     maxRetriesPerRequest: 1,
     retryStrategy: (times) => Math.min(times * 200, 2000),
   })
   // Without a listener ioredis prints each later error with its stack trace; a request that needs Redis fails by itself.
   client.on('error', () => undefined)
   try {
-    await once(client, 'ready', { signal: AbortSignal.timeout(readyTimeout) })
+    await once(client, 'ready', { signal: AbortSignal.timeout(connectSeconds * 1000 + commandTimeout) })
     const connection = new Bottleneck.IORedisConnection({ client, Redis })
     await useRedisClock(client, connection as unknown as RedisScripts)
     const limiter = new Bottleneck({

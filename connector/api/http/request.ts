@@ -225,6 +225,7 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
       if (error.isUnreadable) return 'response'
       if (error.cause._tag !== 'Transient') return 'final'
       return isRateLimitError(error) ? 'limit' : 'fault'
+    case 'Proxy':
     case 'RateLimiter':
       return error.cause._tag === 'Transient' ? 'fault' : 'final'
     case 'Application':

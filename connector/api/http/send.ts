@@ -49,7 +49,7 @@ const readErrorMessage = (body: Buffer, hidden: ReadonlyArray<string>): string =
  * may repeat.
  */
 export const toHttpError = (
-  { status, headers, body }: HttpResponse,
+  { status, headers, body, forwarder }: HttpResponse,
   url: URL,
   now: number,
   hidden: ReadonlyArray<string>,
@@ -59,10 +59,15 @@ export const toHttpError = (
   if (status < 400) {
     const target = headers.location ?? ''
     const host = URL.canParse(target, url.href) ? new URL(target, url).origin : 'another address'
-    return { _tag: 'Http', status, message: `base_url redirects to ${host}. Configure the address it redirects to` }
+    const message =
+      forwarder === undefined
+        ? `base_url redirects to ${host}. Configure the address it redirects to`
+        : `base_url, or ${forwarder} before it, redirects to ${host}. Find out which; a proxy may want a log-in first`
+    return { _tag: 'Http', status, message }
   }
   const message = readErrorMessage(body, hidden) || `the service answered ${status}`
-  return { _tag: 'Http', status, message, ...defined({ retryAfter: parseRetryAfter(status, headers, now) }) }
+  const retryAfter = parseRetryAfter(status, headers, now)
+  return { _tag: 'Http', status, message, ...defined({ retryAfter, forwarder }) }
 }
 
 /** Called as requests are sent. */
@@ -194,7 +199,10 @@ export const createSend = (options: SendOptions): SendRequest => {
                 route.response.decode(toRawResponse(response)),
                 E.mapLeft(completeApplicationError(response, clock.now(), hidden)),
               )
-            : E.left(toHttpError(response, request.url, clock.now(), hidden()))
+            : E.left({
+                ...toHttpError(response, request.url, clock.now(), hidden()),
+                ...defined({ basePath: status === 404 ? baseUrl.pathname : undefined }),
+              })
         }),
       )
 

@@ -5,9 +5,8 @@ import {
   applicationError,
   describeEncoding,
   isSuccessStatus,
-  isTlsCode,
-  isUnreachableCode,
   maskCode,
+  networkFailure,
   outageKind,
 } from '../error'
 import type { Clock } from './rate-limit'
@@ -183,19 +182,8 @@ export const toTokenError = (
 ): ApiError => {
   const where = `credentials.token_url (${new URL(token_url).origin})`
   if (error._tag === 'Encoding') return tokenConfigError(`The answer of ${where} is ${describeEncoding(error)}`)
-  const { code, message } = error
-  return isTlsCode(code)
-    ? tokenConfigError(
-        `${where} offers no secure connection that can be trusted (${code}). Check base_url and credentials.token_url; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
-      )
-    : {
-        _tag: 'Token',
-        code,
-        cause: transientFailure(
-          `${where} did not answer (${code}). ${isUnreachableCode(code) ? 'Check base_url and credentials.token_url, or run again later.' : 'Run again later.'}`,
-          message,
-        ),
-      }
+  const cause = networkFailure({ name: where, keys: 'base_url and credentials.token_url' }, error)
+  return { _tag: 'Token', cause, ...(cause._tag === 'Config' ? {} : { code: error.code }) }
 }
 
 /** Whether an answer without a token may be about the form of the request: neither an overload nor a wrong address. */
@@ -211,9 +199,10 @@ const refusal = (origin: string, status: number, outcome = String(status)): ApiE
 /** The token in a response of `token_url`, or an error that says who must act. */
 export const decodeToken =
   ({ token_url, token_request = {} }: TokenExchange, clock: Pick<Clock, 'now' | 'ticks'>) =>
-  ({ status, headers, body }: HttpResponse): E.Either<ApiError, AccessToken> => {
+  ({ status, headers, body, forwarder }: HttpResponse): E.Either<ApiError, AccessToken> => {
     const { token_field = 'accessToken', expires_in_field = 'expiresIn' } = token_request
-    const { origin } = new URL(token_url)
+    const host = new URL(token_url).origin
+    const origin = forwarder === undefined ? host : `${host}, or ${forwarder} before it`
     if (status === 408 || status === 429 || status >= 500 || isStrayRedirect(status, headers)) {
       return E.left({
         _tag: 'Token',
@@ -225,7 +214,9 @@ export const decodeToken =
     if (status >= 300 && status < 400)
       return E.left({
         ...tokenConfigError(
-          `credentials.token_url redirects (${status}). Configure the address it redirects to.`,
+          forwarder === undefined
+            ? `credentials.token_url redirects (${status}). Configure the address it redirects to.`
+            : `credentials.token_url (${origin}) redirects (${status}). Find out which; a proxy may want a log-in first.`,
           status,
         ),
         ...defined({ isUnreadable: isTemporaryRedirect(status) || undefined }),

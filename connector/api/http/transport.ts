@@ -1,14 +1,14 @@
 import { once } from 'node:events'
-import http from 'node:http'
-import https from 'node:https'
 import { finished, pipeline, type Readable, type Transform } from 'node:stream'
 import { constants, createInflate, createInflateRaw, createUnzip } from 'node:zlib'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { defined } from '../../cdk'
-import type { ApiError } from '../error'
+import { type ApiError, cutShortCode, isTlsCode, isUnreachableCode } from '../error'
+import { ConnectException, createConnections, networkCode } from './connections'
+import { type ProxyServer, type ProxyVariables, proxyConnectError, proxyLoginError } from './proxy'
 import type { Clock } from './rate-limit'
-import { type HttpRequest, isLoopback, type ResponseHeaders } from './request'
+import type { HttpRequest, ResponseHeaders } from './request'
 
 /**
  * Buffers that are used again. Responses are megabytes long, the garbage collector frees such buffers late, and the kernel
@@ -138,6 +138,8 @@ export type HttpResponse = {
   /** Call it when `body` is no longer read: its memory is used again. */
   readonly release?: () => void
   readonly millis: number
+  /** The proxy that forwarded the request, and may have answered itself; for messages. */
+  readonly forwarder?: string
 }
 
 /** Sends a request once. */
@@ -152,33 +154,14 @@ export type TransportOptions = {
   /** From sending to the last byte of the response, so that a service that sends byte by byte does not hold a request forever. */
   readonly responseSeconds: number
   readonly maxResponseBytes: number
+  readonly proxyVariables: ProxyVariables
 }
 
 const networkError = (code: string, message: string): ApiError => ({ _tag: 'Network', code, message })
 
-/** Makes the agent give up a connection that is not ready, TLS included, after `seconds`. */
-const withConnectTimeout =
-  (seconds: number, readyEvent: 'connect' | 'secureConnect') =>
-  <A extends http.Agent>(agent: A): A => {
-    const connect = agent.createConnection.bind(agent)
-    agent.createConnection = (options, callback) => {
-      const socket = connect(options, callback)
-      const timer = setTimeout(
-        () => socket?.destroy(Object.assign(new Error('no connection in time'), { code: 'ECONNTIMEDOUT' })),
-        seconds * 1000,
-      )
-      for (const event of [readyEvent, 'close']) socket?.once(event, () => clearTimeout(timer))
-      return socket
-    }
-    return agent
-  }
-
 /** Headers by lower-case name; the values of a header that came more than once are joined by commas. */
 const joinHeaders = (headers: object): ResponseHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
-
-/** The values that axios uses: where the agent has others, both set the socket's options for every request. */
-const agentOptions = { keepAlive: true, keepAliveMsecs: 60_000 }
 
 /**
  * HTTP with connections kept alive. Redirects are not followed, since the token must not go to another host. `stop` aborts the
@@ -190,11 +173,8 @@ export const createTransport = (
   redact: (text: string) => string,
   stop: AbortSignal,
 ): Transport => {
-  const { connectSeconds, responseSeconds, maxResponseBytes } = options
-  const agents = {
-    httpAgent: withConnectTimeout(connectSeconds, 'connect')(new http.Agent(agentOptions)),
-    httpsAgent: withConnectTimeout(connectSeconds, 'secureConnect')(new https.Agent(agentOptions)),
-  }
+  const { connectSeconds, responseSeconds, maxResponseBytes, proxyVariables } = options
+  const connections = createConnections(connectSeconds, proxyVariables, stop)
   // Loaded with the first client: a command that sends no request starts without it.
   const axios: typeof import('axios') = require('axios')
   // The adapter alone: axios's core merges configurations and transforms bodies, which is half the cost of a request and not needed.
@@ -206,7 +186,6 @@ export const createTransport = (
   })
   const buffers = createBufferPool()
   const commonOptions = {
-    ...agents,
     responseType: 'stream',
     maxRedirects: 0,
     validateStatus: null,
@@ -214,15 +193,17 @@ export const createTransport = (
     decompress: false,
   } as const
 
-  const toError = (error: unknown, isLate: boolean): ApiError => {
+  const toError = (error: unknown, isLate: boolean, forwarder: ProxyServer | undefined): ApiError => {
     if (stop.aborted) return networkError('ABORTED', 'the client was closed')
     if (isLate)
       return networkError('ETIMEDOUT', `no complete answer within ${responseSeconds} s (timeouts.response_seconds)`)
-    const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
-    if (message === 'aborted' || code === 'ERR_STREAM_PREMATURE_CLOSE')
-      return networkError('ECONNRESET', 'the answer was cut short')
-    if (code === 'ECONNTIMEDOUT')
-      return networkError(code, `no connection within ${connectSeconds} s (timeouts.connect_seconds)`)
+    const { cause = error, message } = error as Error
+    if (cause instanceof ConnectException) return cause.error
+    const code = networkCode(cause as NodeJS.ErrnoException)
+    if (message === 'aborted' || ['ERR_STREAM_PREMATURE_CLOSE', 'HPE_INVALID_EOF_STATE'].includes(code))
+      return networkError(cutShortCode, 'the answer was cut short')
+    if (forwarder !== undefined && (isUnreachableCode(code) || isTlsCode(code)))
+      return proxyConnectError(forwarder, code, redact(message))
     return networkError(code, code.startsWith('Z_') ? `the answer cannot be decompressed: ${message}` : redact(message))
   }
 
@@ -233,27 +214,36 @@ export const createTransport = (
     { status, headers: received, data }: Received,
     sentAt: number,
     signal: AbortSignal,
+    forwarder: ProxyServer | undefined,
   ): Promise<E.Either<ApiError, HttpResponse>> => {
     const headers = joinHeaders(received)
+    const from = defined({ forwarder: forwarder?.label })
+    if (forwarder !== undefined && status === 407) {
+      data.destroy()
+      return E.left(proxyLoginError(forwarder, headers['proxy-authenticate']))
+    }
     const encodings = status === 204 ? [] : parseEncodings(redact(headers['content-encoding'] ?? ''))
     const decoded = await decodeBody(data, encodings, signal)
     if (decoded === undefined) {
       data.destroy()
       return status >= 200 && status < 300
         ? E.left({ _tag: 'Encoding', encoding: encodings.join(', ') })
-        : E.right({ status, headers, body: Buffer.alloc(0), millis: clock.ticks() - sentAt })
+        : E.right({ status, headers, body: Buffer.alloc(0), millis: clock.ticks() - sentAt, ...from })
     }
     const announced = Number(headers['content-length'] ?? 0)
     const content = await receiveBody(decoded, announced, maxResponseBytes, buffers)
     if (content === undefined) return E.left({ _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes })
     const { bytes: body, release } = content
-    return E.right({ status, headers, body, release, millis: clock.ticks() - sentAt })
+    return E.right({ status, headers, body, release, millis: clock.ticks() - sentAt, ...from })
   }
 
   return {
     exchange:
       ({ method, url, headers: requestHeaders, body }) =>
       async () => {
+        const route = connections.route(url)
+        if (E.isLeft(route)) return route
+        const { options: connection, headers: routeHeaders, forwarder } = route.right
         const sentAt = clock.ticks()
         const controller = new AbortController()
         const abort = () => controller.abort()
@@ -263,23 +253,21 @@ export const createTransport = (
         try {
           const response = await sendRequest({
             ...commonOptions,
+            ...connection,
             method,
             url: url.href,
-            headers: axios.AxiosHeaders.concat(commonHeaders, requestHeaders),
+            headers: axios.AxiosHeaders.concat(commonHeaders, requestHeaders, routeHeaders),
             ...defined({ data: body }),
-            ...(isLoopback(url.hostname) ? { proxy: false } : {}),
             signal: controller.signal,
           })
-          return await receive(response, sentAt, controller.signal)
+          return await receive(response, sentAt, controller.signal, forwarder)
         } catch (error) {
-          return E.left(toError(error, controller.signal.aborted))
+          return E.left(toError(error, controller.signal.aborted, forwarder))
         } finally {
           clearTimeout(timer)
           stop.removeEventListener('abort', abort)
         }
       },
-    close: () => {
-      for (const agent of Object.values(agents)) agent.destroy()
-    },
+    close: connections.close,
   }
 }

@@ -69,7 +69,7 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
       options: { config: configOption },
       run: async (io, { options }) => {
         const config = await loadSourceConfig(io, options.config)
-        const { warnings, findings } = await source.check(config, io.stop)
+        const { warnings, findings } = await source.check(config, io.stop, io.env)
         for (const warning of warnings) io.printWarning(warning)
         const message = io.redactText([...warnings, ...findings].join(' '))
         await io.print(connectionStatusLine('SUCCEEDED', message === '' ? undefined : message))
@@ -105,7 +105,11 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
         }
         // A broken output shows itself where a record is printed.
         const warn = (message: string) => void print({ _tag: 'Log', level: 'warn', message }).catch(() => undefined)
-        const open = await source.connect('airbyte', config, { stop: io.stop, onNotice: warn })
+        const open = await source.connect('airbyte', config, {
+          stop: io.stop,
+          variables: io.env,
+          onNotice: warn,
+        })
         const catalog = toSelections(open.streams)(configured)
         describeOtherCursors(open.streams, configured).forEach(warn)
         const copy = await source.openCopy?.(config)

@@ -270,6 +270,7 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
       const config = await loadConfig(io, source.format, requireConfigPaths(options.config), program.variablePrefix)
       const open = await source.connect('singer', config, {
         stop: io.stop,
+        variables: io.env,
         onNotice: io.printWarning,
         onRequest: ({ operation, status, millis }) =>
           log(

@@ -105,6 +105,8 @@ test.each<[string, boolean, boolean, ApiError]>([
   ['an issuer whose answer is not JSON', true, true, { ...token(configFailure('')), isUnreadable: true } as ApiError],
   ['a response too large', false, false, { _tag: 'TooLarge', bytes: 2, limit: 1 }],
   ['a wait too long', false, false, { _tag: 'Wait', wait: 2, limit: 1 }],
+  ['a proxy that cannot connect', true, true, { _tag: 'Proxy', code: '502', cause: transientFailure('') }],
+  ['a proxy that refuses', false, false, { _tag: 'Proxy', code: '403', cause: configFailure('') }],
   ['a shared limit out of reach', true, true, { _tag: 'RateLimiter', cause: transientFailure('') }],
 ])('after %s a request is sent again: %s where it is idempotent, %s where not', (_, idempotent, other, error) => {
   const policy = createRetryPolicy(retryLimits, () => 0)

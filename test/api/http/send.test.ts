@@ -162,6 +162,7 @@ describe('a request fails', () => {
     expect(leftOf(await startClient(service.url).send(askRoute)({})())).toEqual({
       _tag: 'Http',
       status: 404,
+      basePath: '/',
       message: 'the service answered 404',
     })
   })

@@ -17,9 +17,9 @@ const spawnClient = (...args: ReadonlyArray<string | number>) =>
 
 const createTestLimiter = (
   limit: RateLimit,
-  shared: Omit<SharedLimiterOptions, 'id' | 'expiration'> & Partial<SharedLimiterOptions>,
+  shared: Omit<SharedLimiterOptions, 'id' | 'expiration' | 'connectSeconds'> & Partial<SharedLimiterOptions>,
 ) => {
-  const limiter = createSharedLimiter(limit, { id: 'one', expiration: 600_000, ...shared })
+  const limiter = createSharedLimiter(limit, { id: 'one', expiration: 600_000, connectSeconds: 5, ...shared })
   onTestFinished(limiter.close)
   return limiter
 }

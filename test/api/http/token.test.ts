@@ -15,7 +15,7 @@ const createTokens = async (reply: Reply, token_request: TokenExchange['token_re
   const time = createFakeClock()
   const notices: string[] = []
   const transport = createTransport(
-    { connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000 },
+    { connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000, proxyVariables: {} },
     time.clock,
     (text) => text,
     new AbortController().signal,
@@ -259,7 +259,7 @@ test('a token does not expire by the wall clock', async () => {
   const issuer = await startServer(sendToken)
   const { clock } = createFakeClock()
   const transport = createTransport(
-    { connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000 },
+    { connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000, proxyVariables: {} },
     clock,
     (text) => text,
     new AbortController().signal,
@@ -339,7 +339,7 @@ test.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
   ['no token', (_, response) => sendJson(response, 200, { accessToken: '' }), 'Config', /token_request\.token_field/],
   ['a fault', (_, response) => sendJson(response, 500), 'Transient', /answered 500/],
   ['a closed connection', (_, response) => response.destroy(), 'Transient', /did not answer \(ECONNRESET\)/],
-  ['no answer in time', () => undefined, 'Transient', /did not answer \(ETIMEDOUT\)/],
+  ['no answer in time', () => undefined, 'Transient', /did not answer completely in time \(ETIMEDOUT\)/],
 ])('an exchange that ends in %s fails with who must act, and without a secret', async (_, reply, tag, message) => {
   const { source } = await createTokens(reply)
   const error = cause(await source.getToken())

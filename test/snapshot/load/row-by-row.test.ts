@@ -67,7 +67,7 @@ const openSource = ({ url, accessToken }: Sandbox, drawn: Case) => {
       hash_key: 'a key of this test',
     },
   })
-  const source = E.isLeft(decoded) ? decoded : createSource(decoded.right.config)
+  const source = E.isLeft(decoded) ? decoded : createSource(decoded.right.config, { proxyVariables: {} })
   if (E.isLeft(source)) throw new Error(source.left.message)
   return source.right
 }
