@@ -110,11 +110,11 @@ export const ErrorBody = t.type({
 })
 
 /** The application error in a body that is the documented error body. */
-const decodeErrorBody = ({ body }: RawResponse): E.Either<ApiError, ApiError> =>
+const decodeErrorBody = ({ body }: RawResponse, missing?: string): E.Either<ApiError, ApiError> =>
   pipe(
     parseBodyLoosely(body),
     E.flatMap(decodeWith(ErrorBody)),
-    E.map(({ status }) => applicationError(status)),
+    E.map(({ status }) => applicationError(status, '', missing)),
   )
 
 /** Decodes as `response` does; where that fails and the body is the documented error body, gives the application error in it. */
@@ -123,7 +123,9 @@ export const withApplicationError = <A>(response: ResponseCodec<A>): ResponseCod
   decode: (raw) =>
     pipe(
       response.decode(raw),
-      E.mapLeft((error) => E.getOrElse(() => error)(decodeErrorBody(raw))),
+      E.mapLeft((error) =>
+        E.getOrElse(() => error)(decodeErrorBody(raw, error._tag === 'Decode' ? error.path : undefined)),
+      ),
     ),
 })
 
@@ -226,9 +228,10 @@ const isSuccessEnvelope = ({ status, data }: t.TypeOf<typeof StatusEnvelope>): b
 
 const toSuccessEnvelope = (envelope: t.TypeOf<typeof StatusEnvelope>): E.Either<ApiError, unknown> => {
   if (isSuccessEnvelope(envelope)) return E.right({ ...envelope, status: envelope.status ?? {} })
+  const missing = Array.isArray(envelope.data?.entities) ? undefined : '$.data.entities'
   if (envelope.status === undefined || envelope.status === null)
     return E.left({ _tag: 'Decode', path: '$.status', message: 'expected a status' })
-  return E.left(applicationError(envelope.status))
+  return E.left(applicationError(envelope.status, '', missing))
 }
 
 /** A response of the transparency operations; `entity` and `filter` describe its parts. */

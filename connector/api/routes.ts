@@ -112,8 +112,9 @@ const withExportError = <A>(response: ResponseCodec<A>): ResponseCodec<A> => ({
         : pipe(parseBodyLoosely(raw.body), E.flatMap(decodeWith(ExportErrorBody)))
     if (E.isLeft(body)) return response.decode(raw)
     const { status, reviews } = body.right
-    const error = applicationError(status, 'no message')
-    const isError = isTokenError(error) || isExportError(status, Array.isArray(reviews) ? reviews.length : undefined)
+    const rows = Array.isArray(reviews) ? reviews.length : undefined
+    const error = applicationError(status, 'no message', rows === undefined ? '$.reviews' : undefined)
+    const isError = isTokenError(error) || isExportError(status, rows)
     return isError ? E.left(error) : response.decode(raw)
   },
 })

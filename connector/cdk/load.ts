@@ -299,6 +299,33 @@ export const addFilePath =
   (path: string) =>
   ({ _tag, message }: Failure): Failure => ({ _tag, message: `${path}: ${message}` })
 
+/** The path of each key that is marked as a secret, and its variable. */
+const listSecretKeys = (
+  schema: JsonSchema,
+  path: string,
+  stem: string,
+): ReadonlyArray<readonly [path: string, variable: string]> =>
+  Object.entries(declaredProperties(schema)).flatMap(([key, inner]) => {
+    const [innerPath, variable] = [`${path}${key}`, `${stem}_${key.toUpperCase()}`]
+    return inner.airbyte_secret === true
+      ? [[innerPath, variable] as const]
+      : listSecretKeys(inner, `${innerPath}.`, variable)
+  })
+
+/** The failure, which names the variables of the secrets that are missing: they are often meant to come from there. */
+const nameSecretVariables = (
+  schema: JsonSchema,
+  prefix: string,
+  paths: ReadonlyArray<string>,
+  failure: Failure,
+): Failure => {
+  const missing = listSecretKeys(schema, '', prefix).filter(([path]) => failure.message.includes(`${path} is missing`))
+  if (missing.length === 0) return failure
+  const names = missing.map(([, variable]) => variable).join(' and ')
+  const where = paths.includes('ENV') ? `${names} is not set` : `With --config ENV the secret is read from ${names}`
+  return { ...failure, message: `${failure.message} ${where}.` }
+}
+
 /**
  * The configuration in these files, each merged over those before it. The path ENV stands for the variables whose names start
  * with `prefix` and an underscore, or the files that they name. Secrets in it are hidden from now on; a key that has no effect is named on stderr.
@@ -319,7 +346,10 @@ export const loadConfig = async <A>(
   io.addSecrets(values.flatMap((value) => findSecrets(spec, value)))
   const pathList = paths.join(', ')
   const { config, unknownKeys } = getOrThrow(
-    pipe(decode(values.reduce(mergeIfObjects)), E.mapLeft(addFilePath(pathList))),
+    pipe(
+      decode(values.reduce(mergeIfObjects)),
+      E.mapLeft((failure) => addFilePath(pathList)(nameSecretVariables(spec, prefix, paths, failure))),
+    ),
   )
   for (const key of unknownKeys) io.printWarning(`${pathList}: ${describeUnknownKey(spec, key)}`)
   for (const name of paths.includes('ENV') ? findUnknownVariables(spec, prefix, io.env) : []) {

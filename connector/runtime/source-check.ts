@@ -283,6 +283,17 @@ const checkExportOperation = async (
     }),
   )()
 
+/** Messages in one; a text that follows several operations is given once, behind their names. */
+const joinMessages = (messages: ReadonlyArray<string>): string => {
+  const operations = new Map<string, ReadonlyArray<string>>()
+  for (const message of messages) {
+    const [start = '', rest] = message.split(/(?=: )/s)
+    const text = rest === undefined ? message : message.slice(start.length)
+    operations.set(text, [...(operations.get(text) ?? []), ...(rest === undefined ? [] : [start])])
+  }
+  return [...operations].map(([text, names]) => [...new Set(names)].join(' and ') + text).join(' ')
+}
+
 /** One outcome of all: failures that a change of the config can fix win over others; each warning is given once. */
 const mergeOutcomes = (outcomes: ReadonlyArray<CheckOutcome>): CheckOutcome => {
   const failures = outcomes.flatMap((outcome) => (E.isLeft(outcome) ? [outcome.left] : []))
@@ -293,7 +304,7 @@ const mergeOutcomes = (outcomes: ReadonlyArray<CheckOutcome>): CheckOutcome => {
     const details = reported.flatMap(({ detail }) => (detail === undefined ? [] : [detail]))
     return E.left(
       createFailure(
-        reported.map(({ message }) => message).join(' '),
+        joinMessages(reported.map(({ message }) => message)),
         details.length === 0 ? undefined : details.join('; '),
       ),
     )

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as TE from 'fp-ts/TaskEither'
-import { type LookupList, type LookupListError, type LookupRecord, maskCode, outageKind } from '../api'
+import { describeApplicationError, type LookupList, type LookupListError, type LookupRecord, outageKind } from '../api'
 import {
   chainEffect,
   concatFeed,
@@ -46,9 +46,7 @@ const explainRefusal = (refused: LookupListError): E.Either<Failure, string> => 
         ? E.right(`the service answered ${error.status}.`)
         : E.left(failure)
     case 'Application':
-      return outageKind(error) === undefined
-        ? E.right(`the service reports an application error (code ${maskCode(error.code)}).`)
-        : E.left(failure)
+      return outageKind(error) === undefined ? E.right(`${describeApplicationError(error)}.`) : E.left(failure)
     case 'Decode':
       return E.right(`the answer is not a list (at ${error.path}).`)
     default:

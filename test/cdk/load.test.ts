@@ -2,10 +2,13 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
+import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import {
+  describeField,
   fieldWithDefault,
   integerField,
+  oneOfField,
   optionalField,
   orderFields,
   sectionField,
@@ -233,6 +236,40 @@ describe('readStateFile', () => {
       _tag: 'Left',
       left: { _tag: 'Config' },
     })
+  })
+})
+
+describe('a secret that is missing', () => {
+  const format = createConfigFormat(
+    orderFields({
+      credentials: oneOfField('auth_type', {
+        token: orderFields({
+          auth_type: t.literal('token'),
+          token: describeField('Token', '', { airbyte_secret: true })(textField),
+        }),
+        pair: orderFields({
+          auth_type: t.literal('pair'),
+          id: textField,
+          secret: describeField('Secret', '', { airbyte_secret: true })(textField),
+        }),
+      }),
+    }),
+    { title: 'Test', documentationUrl: 'https://example.com' },
+  )
+  const io = createTestIo(toInput(''), async () => undefined, { env: { TEST_CREDENTIALS_ID: 'a' } })
+
+  it.each<[object, ReadonlyArray<string>, string]>([
+    [{ auth_type: 'token' }, [], ' With --config ENV the secret is read from TEST_CREDENTIALS_TOKEN.'],
+    [{ auth_type: 'pair' }, ['ENV'], ' TEST_CREDENTIALS_SECRET is not set.'],
+  ])('of %j is named by its variable, beside %j', async (credentials, more, says) => {
+    await expect(loadConfig(io, format, [writeTempFile({ credentials }), ...more], 'TEST')).rejects.toThrow(says)
+  })
+
+  it('names no variable where another key is missing', async () => {
+    const credentials = { auth_type: 'pair', secret: 'b' }
+    await expect(loadConfig(io, format, [writeTempFile({ credentials })], 'TEST')).rejects.toThrow(
+      /credentials\.id is missing, expected string\.$/,
+    )
   })
 })
 

@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkCommand } from '../../connector/cli/check'
 import { type SandboxOptions, startSandbox } from '../../connector/sandbox/start'
+import { createCertificate } from '../support/certificate'
 import { codeBlocks, docsFolder, fillIn } from '../support/doc-blocks'
 import { createJsonFolder, writeTempFile } from '../support/files'
 import { type ReceivedRequest, sendJson, startServer } from '../support/listen'
@@ -92,8 +96,18 @@ const always =
   (_, to) =>
     sendJson(to, code, body, headers)
 
-/** A check: what answers, and what else the config says. `url`: in place of the server's address, which `https:` stands for. */
+const cutShort: Reply = (_, to) => {
+  to.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': 100 })
+  to.write('{', () => to.destroy())
+}
+
+/**
+ * A check: what answers, and what else the config says. `url`: in place of the server's address, which `https:` stands for; `path`:
+ * behind it. `isUntrusted`: a service over https whose certificate nobody trusts.
+ */
 type Scenario = {
+  readonly path?: string
+  readonly isUntrusted?: boolean
   readonly reply?: Reply
   readonly world?: ObservedService
   readonly more?: object
@@ -214,9 +228,17 @@ const scenarios: ReadonlyArray<Scenario> = [
   { url: 'http://127.0.0.1:1' },
   { reply: (_, to) => void to.destroy() },
   { reply: always(200), url: 'https:' },
+  { reply: () => undefined, more: { timeouts: { response_seconds: 1 } } },
+  { reply: cutShort },
+  { reply: always(200, '{}', { 'Content-Encoding': 'gzip' }) },
+  { reply: always(200, '{}', { 'Set-Cookie': 'x'.repeat(20_000) }) },
+  { reply: (_, to) => void to.socket?.end('SSH-2.0-OpenSSH_9.2\r\n') },
+  { isUntrusted: true },
+  { isUntrusted: true, more: { credentials: application } },
   { reply: always(302, '', { Location: 'https://elsewhere.example/' }) },
   { reply: always(200, '<html>') },
   { reply: always(404) },
+  { reply: always(404), path: '/api/x' },
   { reply: always(405) },
   { reply: always(503) },
   { reply: otherwise(isDeleted, () => undefined) },
@@ -236,13 +258,14 @@ const scenarios: ReadonlyArray<Scenario> = [
   withApplication((_, to) => void to.destroy()),
   withApplication(always(200), { token_url: 'http://127.0.0.1:1/token' }),
   withApplication(always(200), { token_url: 'http://issuer.example/token' }),
-  withApplication(always(200), { token_url: 'https:' }),
   withApplication((seen, to) =>
     sendJson(to, seen.headers['content-type'] === 'application/json' ? 200 : 400, { accessToken: 'abc' }),
   ),
   // The service.
   { reply: otherwise(isDeleted, always(400)) },
   { reply: otherwise(isDeleted, always(200, status('X'))) },
+  { reply: otherwise(isDeleted, always(200, status(200, 'success'))) },
+  { reply: otherwise(isDeleted, always(200, { ...status(200, 'Busy'), reviews: [] })) },
   {
     reply: otherwise(feedbackOf, (seen, to) => sendJson(to, 200, onComments(seen) ? noFeedback : status('X'))),
     more: { entities },
@@ -307,16 +330,32 @@ const scenarios: ReadonlyArray<Scenario> = [
   { world: { reviews: 0 }, more: { start_date: new Date(Date.now() + dayMs).toISOString() } },
 ]
 
+const folder = mkdtempSync(join(tmpdir(), 'certificate-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const certificate = createCertificate(folder, 'untrusted', 'IP:127.0.0.1')
+if (certificate === undefined)
+  console.warn('The message for a certificate that is not trusted is not tested: no openssl here.')
+
+const startUntrusted = async (onEnd: (close: () => void) => void): Promise<string> => {
+  const server = https.createServer({ key: certificate?.key, cert: certificate?.cert })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onEnd(() => server.close())
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 /** All that a check prints. */
-const runScenario = async ({ reply, world, more = {}, url, select }: Scenario, onEnd: (close: () => void) => void) => {
+const runScenario = async (
+  { reply, world, more = {}, url, select, path: basePath = '', isUntrusted }: Scenario,
+  onEnd: (close: () => void) => void,
+) => {
   const service =
     reply === undefined
       ? world === undefined
         ? undefined
         : await startObservedService(world, onEnd)
       : await startServer(reply, onEnd)
-  const base = service?.url ?? ''
-  const base_url = url ?? base
+  const base = isUntrusted ? await startUntrusted(onEnd) : (service?.url ?? '')
+  const base_url = url ?? `${base}${basePath}`
   const config = JSON.stringify({
     base_url,
     credentials: fixed,
@@ -356,7 +395,8 @@ describe('the messages of first-sync.md', () => {
 
   it('are all produced by a check', () => {
     expect(messages.length).toBeGreaterThan(100)
-    expect(messages.filter((message) => !outputs.some((output) => toPattern(message).test(output)))).toEqual([])
+    const shown = messages.filter((message) => certificate !== undefined || !message.includes('that can be trusted'))
+    expect(shown.filter((message) => !outputs.some((output) => toPattern(message).test(output)))).toEqual([])
   })
 
   /** What a source file says, but a check does not. */
@@ -370,7 +410,11 @@ describe('the messages of first-sync.md', () => {
     // The codec of the config refuses such addresses before.
     /^is not a URL|^starts with …/,
   ]
+  /** What proxies have to do with a message stands with the proxies. */
+  const pages = page + readFileSync(join(docsFolder, 'docker.md'), 'utf8')
+
   const files = [
+    'api/http/proxy.ts',
     'runtime/source-check.ts',
     'runtime/check.ts',
     'runtime/findings.ts',
@@ -386,7 +430,7 @@ describe('the messages of first-sync.md', () => {
 
   it.each(files)('are all that %s has', (file) => {
     const texts = listTexts(readFileSync(join(__dirname, '..', '..', 'connector', file), 'utf8'))
-    const onPage = page.replaceAll(/\s+/g, ' ')
+    const onPage = pages.replaceAll(/\s+/g, ' ')
     const parts = texts
       .filter((text) => !notOfChecks.some((pattern) => pattern.test(text)))
       .flatMap((text) => text.split('…').map((part) => part.trim()))

@@ -156,7 +156,8 @@ const toCutPage = (
   filter: unknown,
   status: unknown,
 ): E.Either<ApiError, CutPage> => {
-  if (status !== undefined && isExportError(status, rows?.length)) return E.left(applicationError(status, 'no message'))
+  if (status !== undefined && isExportError(status, rows?.length))
+    return E.left(applicationError(status, 'no message', rows === undefined ? `$.${state.options.list}` : undefined))
   if (rows === undefined && filter === undefined)
     return E.left(decodeError('$', `neither ${state.options.list} nor filter`))
   return pipe(

@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import { type ApiError, describeAttribute, maskCode, optionalAttributes, toFailure } from '../../api'
+import { type ApiError, describeApplicationError, describeAttribute, optionalAttributes, toFailure } from '../../api'
 import { enumField, type Failure, printExactJson, type ReaderEvent } from '../../cdk'
 import { type CutPage, createCutter } from '../../export'
 import type { ResourceName, SourceEnv } from '../source-env'
@@ -162,7 +162,7 @@ export const toRows = (
 
 const refusalReason = (error: ApiError): string =>
   error._tag === 'Application'
-    ? `application error, code ${maskCode(error.code)}`
+    ? describeApplicationError(error)
     : error._tag === 'Http'
       ? String(error.status)
       : 'message' in error

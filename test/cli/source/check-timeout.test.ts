@@ -77,12 +77,14 @@ describe.concurrent('check answers before a platform gives up if', () => {
   })
   it('the service does not answer', async ({ expect }) => {
     expect(await checking(settings(`http://127.0.0.1:${await silent()}`))).toMatch(
-      /no complete answer within 12 s.*did not answer \(ETIMEDOUT\)/,
+      /no complete answer within 12 s.*did not answer completely in time \(ETIMEDOUT\)/,
     )
   })
   it('a response comes in byte by byte', async ({ expect }) => {
     const { url } = await serving((_, response) => dripping(response))
-    expect(await checking(settings(url))).toMatch(/no complete answer within 12 s.*did not answer \(ETIMEDOUT\)/)
+    expect(await checking(settings(url))).toMatch(
+      /no complete answer within 12 s.*did not answer completely in time \(ETIMEDOUT\)/,
+    )
   })
   it('the destination gets no answer', async ({ expect }) => {
     const { start_date: _, ...config } = settings(`http://127.0.0.1:${await silent()}`)

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Failure } from '../../../connector/cdk/failure'
+import { checkCommand } from '../../../connector/cli/check'
 import { sourceCheckCommand } from '../../../connector/cli/feedback-source'
 import { awaitOrTimeOut, withCheckTimeouts } from '../../../connector/runtime/check'
 import { writeTempFile } from '../../support/files'
@@ -143,9 +144,14 @@ describe('check fails with a config error or a transient one if', () => {
       'no operation is permitted',
       (_, to) => sendJson(to, 403, status('no')),
       'Config',
-      /^export reviews: .*\(403\)\. export deleted reviews: .*\(403\)\.$/,
+      /^export reviews and export deleted reviews: The token lacks .*\(403\)\.$/,
     ],
-    ['the address is wrong', (_, to) => sendJson(to, 404, ''), 'Config', /Check base_url \(404\)/],
+    [
+      'the address is wrong',
+      (_, to) => sendJson(to, 404, ''),
+      'Config',
+      /^export reviews and export deleted reviews: No such operation there\. Check base_url, which has no path \(404\)\.$/,
+    ],
     [
       'a login page stands between',
       (_, to) => sendJson(to, 200, '<html>', { 'Content-Type': 'text/html' }),
@@ -167,7 +173,7 @@ describe('check fails with a config error or a transient one if', () => {
           page(seen, ({ offset }) => (offset > 0 ? [] : [review(1, '2024-05-01T00:00:00.000Z')])),
         ),
       'Config',
-      /export reviews: the service ignores modifiedTimeFrom: .* future/,
+      /export reviews and export deleted reviews: the service ignores modifiedTimeFrom: .* future/,
     ],
     [
       'rows are older than start_date',
@@ -195,12 +201,17 @@ describe('check fails with a config error or a transient one if', () => {
       'Config',
       /ignores offset/,
     ],
-    ['no answer comes', () => undefined, 'Transient', /no complete answer|did not answer \(ETIMEDOUT\)/],
+    [
+      'no answer comes',
+      () => undefined,
+      'Transient',
+      /no complete answer|did not answer completely in time \(ETIMEDOUT\)/,
+    ],
     [
       'a response comes in byte by byte',
       (_, to) => void to.writeHead(200).write('{'),
       'Transient',
-      /did not answer \(ETIMEDOUT\)/,
+      /did not answer completely in time \(ETIMEDOUT\)/,
     ],
     ['the connection breaks', (_, to) => void to.destroy(), 'Transient', /did not answer \(ECONNRESET\)/],
     [
@@ -231,7 +242,7 @@ describe('check fails with a config error or a transient one if', () => {
     const { failure } = await checking(settings(url.replace('http:', 'https:')))
     expect(failure).toMatchObject({
       _tag: 'Config',
-      message: expect.stringMatching(/no secure connection to the host of base_url/),
+      message: expect.stringMatching(/the service does not speak TLS with us \(EPROTO\)\. Check base_url/),
     })
   })
 
@@ -299,6 +310,29 @@ describe('check succeeds', () => {
         /Reviews: not found out: there was no time for it\..*Requests: 6 for this check\.$/,
       ),
     })
+  })
+})
+
+describe('feedback check', () => {
+  const run = (base_url: string) => runCommand(checkCommand, ['--config', writeTempFile(settings(base_url))])
+
+  it('names the path of base_url where nothing is found, and says it once', async () => {
+    const { url } = await startServer((_, to) => sendJson(to, 404, ''))
+    const { status, stdout } = await run(`${url}/api/x/`)
+    expect(status).toBe(78)
+    expect(stdout.match(/No such operation there/g)).toHaveLength(1)
+    expect(stdout).toMatch(
+      /deleted_reviews +FAILED +export deleted reviews: .*whose path is \/api\/x\/ \(404\)\.\nreviews +FAILED +as above\n/,
+    )
+  })
+
+  it('exits as docs/first-sync.md says where no service is found', async () => {
+    const { server, url } = await startServer(() => undefined)
+    await new Promise((resolve) => server.close(resolve))
+    const { status, stdout } = await run(url)
+    expect([status, stdout]).toEqual([78, expect.stringMatching(/service +FAILED +export reviews: .*\(ECONNREFUSED\)/)])
+    const connection = await checking(settings(url))
+    expect(connection.failure).toMatchObject({ _tag: 'Config' })
   })
 })
 

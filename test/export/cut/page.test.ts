@@ -445,6 +445,7 @@ describe('an answer', () => {
       _tag: 'Application',
       code: '7',
       message: 'no',
+      missing: '$.reviews',
     })
     expect(outcome('{"status":{"code":"E1","message":"no"},"reviews":[]}')).toMatchObject({ _tag: 'Application' })
     expect(expectCut(cut(bytes('{"status":{"code":0,"message":"SUCCESS"},"reviews":[]}'))).rows).toEqual([])
