@@ -11,7 +11,7 @@ import { type Protocol, readMessageLine } from './protocol'
 import { createSingerDecoder } from './singer/decode'
 import { createSingerEncoder } from './singer/encode'
 import { createTapCommand } from './singer/tap-command'
-import type { SourceProgram } from './source-program'
+import type { ConnectOptions, SourceProgram } from './source-program'
 import type { Stream } from './stream'
 
 /** Singer declares its streams with SCHEMA lines; its states have a `value`. */
@@ -51,8 +51,8 @@ export type SourceDeclaration<Config, Env> = {
   readonly config: t.Type<Config, unknown>
   /** In the order in which they are read. */
   readonly streams: ReadonlyArray<Stream<Env>>
-  /** What the readers of the streams read from. `stop` is aborted when the run is stopped. */
-  readonly connect: (config: Config, stop: AbortSignal) => Env
+  /** What the readers of the streams read from. `stop` is aborted when the run is stopped; `variables` of the environment name proxies. */
+  readonly connect: (config: Config, stop: AbortSignal, variables: ConnectOptions['variables']) => Env
   /** A request that shows whether the config works. */
   readonly check: (env: Env) => TaskEither<Failure, unknown>
 }
@@ -63,9 +63,12 @@ const toSourceProgram = <Config, Env>(source: SourceDeclaration<Config, Env>): S
   version: () => source.version,
   format: createConfigFormat(source.config, { title: source.subject, documentationUrl: source.documentationUrl }),
   listStreams: async () => source.streams,
-  connect: async (_protocol, config, { stop }) => ({ streams: source.streams, env: source.connect(config, stop) }),
-  check: async (config, stop) => {
-    await runOrThrow(source.check(source.connect(config, stop)))
+  connect: async (_protocol, config, { stop, variables }) => ({
+    streams: source.streams,
+    env: source.connect(config, stop, variables),
+  }),
+  check: async (config, stop, variables) => {
+    await runOrThrow(source.check(source.connect(config, stop, variables)))
     return { warnings: [], findings: [] }
   },
 })

@@ -21,8 +21,12 @@ const State = t.type({ after: t.string })
 /** What the readers read from. */
 type Api = { readonly client: JsonClient; readonly pageSize: number }
 
-const connect = ({ base_url, token, page_size }: t.TypeOf<typeof Config>, stop: AbortSignal): Api => ({
-  client: createJsonClient({ base_url, headers: { Authorization: `Bearer ${token}` }, stop }),
+const connect = (
+  { base_url, token, page_size }: t.TypeOf<typeof Config>,
+  stop: AbortSignal,
+  proxyVariables: Readonly<Record<string, string | undefined>>,
+): Api => ({
+  client: createJsonClient({ base_url, headers: { Authorization: `Bearer ${token}` }, stop, proxyVariables }),
   pageSize: page_size,
 })
 

@@ -41,6 +41,8 @@ export type JsonClientOptions = {
   readonly attempts?: number
   /** Closes the client once it is aborted. */
   readonly stop?: AbortSignal
+  /** The environment variables, of which HTTPS_PROXY and the like name proxies; no proxy is used without them. */
+  readonly proxyVariables?: Readonly<Record<string, string | undefined>>
 }
 
 /** Null and undefined are left out; a list is a repeated key. */
@@ -131,7 +133,7 @@ export const createJsonClient = (options: JsonClientOptions): JsonClient => {
           },
           max_response_mb: options.max_response_mb ?? 64,
         },
-        { attempts: options.attempts ?? 6 },
+        { attempts: options.attempts ?? 6, ...defined({ proxyVariables: options.proxyVariables }) },
       ),
     ),
   )

@@ -1,8 +1,10 @@
 import net from 'node:net'
 import * as E from 'fp-ts/Either'
+import * as t from 'io-ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { toFailure } from '../../../connector/api/error'
 import { type ClientConfig, createHttpClient } from '../../../connector/api/http/client'
+import { createJsonClient } from '../../../connector/api/http/json-client'
 import { findProxy } from '../../../connector/api/http/proxy'
 import { createVisitRecords, lookupSources } from '../../../connector/api/routes'
 import { createFakeClock } from '../../support/clock'
@@ -250,6 +252,19 @@ test('a proxy that is spoken to in TLS, and speaks none, is told apart from the 
   ).toMatchObject({
     _tag: 'Config',
     message: expect.stringMatching(/no secure connection to the proxy 127.*\(EPROTO\).*begins with http:\/\//),
+  })
+})
+
+test('the client of the kit uses the proxies that it is given', async () => {
+  const proxy = await startProxyProcess({ answer: glued('403 No') })
+  const proxyVariables = { HTTPS_PROXY: proxy.address }
+  const client = createJsonClient({ base_url: 'https://api.test', proxyVariables })
+  onTestFinished(client.close)
+  expect(await client.get('items', {}, t.unknown)()).toMatchObject({
+    left: {
+      _tag: 'Config',
+      message: expect.stringContaining(`items: the proxy ${proxy.address} (HTTPS_PROXY) refuses`),
+    },
   })
 })
 
