@@ -358,6 +358,24 @@ export const plainHttp: ReadonlyArray<{ readonly path: string; readonly text: st
     text: 'http://${headers.host',
     why: 'the origin that a form of the sandbox must come from',
   },
+  ...['`http://${value', 'http://proxy.example.com:3128', 'begins with http://', 'http://USER:PASSWORD@HOST'].map(
+    (text) => ({
+      path: 'connector/api/http/proxy.ts',
+      text,
+      why: 'a proxy is spoken to in plain http, and the service through it in TLS',
+    }),
+  ),
+  ...[
+    'http://proxy.example.com:3128',
+    '`http://host:port`',
+    'http://USER:PASSWORD@host',
+    'begins with http://',
+    'http://USER:PASSWORD@HOST',
+  ].map((text) => ({
+    path: 'docs/docker.md',
+    text,
+    why: 'how the address of a proxy is given',
+  })),
   { path: 'model/pom.xml', text: 'http://maven.apache.org/POM/4.0.0', why: 'the name of an XML namespace' },
 ]
 

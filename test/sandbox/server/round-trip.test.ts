@@ -157,7 +157,10 @@ describe('the client gets through the server what the service answers', () => {
   test.each(['retrieveReviews', 'retrieveComments', 'retrieveCommentsByForm'] as const)(
     'for an application error of %s',
     async (operation) => {
-      const error: ApiError = { _tag: 'Application', code: 'E7', message: 'not available' }
+      const error: ApiError = {
+        ...{ _tag: 'Application', code: 'E7', message: 'not available' },
+        missing: '$.data.entities',
+      }
       nextAnswer = E.left(error)
       expect(await call(operation, { personId: operation === 'retrieveCommentsByForm' ? ['1'] : '1' })).toEqual(
         E.left(error),
