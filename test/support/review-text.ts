@@ -79,7 +79,8 @@ const tokenFrom = (list: ReadonlyArray<readonly [string, unknown]>) =>
   fc.constantFrom(...list).map(([text, value]) => token(text, value))
 const timeNode = fc.constantFrom(...times).map(([text]) => token(JSON.stringify(text)))
 const stringNode = fc.oneof(
-  fc.string({ unit: 'grapheme' }).map((value) => token(JSON.stringify(value))),
+  // U+FFFD stands for half a surrogate pair alone, so that its paths are known.
+  fc.string({ unit: 'grapheme' }).map((value) => token(JSON.stringify(value.replaceAll('\ufffd', 'x')))),
   tokenFrom(strings),
 )
 const doubleNode = fc.oneof(
