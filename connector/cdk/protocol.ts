@@ -3,7 +3,7 @@ import * as t from 'io-ts'
 import type { FindStream } from './catalog'
 import { configFailure, type Failure, transientFailure } from './failure'
 import type { Feed } from './feed'
-import { type JsonSpan, parseExactJson, readObjectMembers, stringAt } from './json/decode'
+import { type JsonSpan, parseExactJson, parseJson, readObjectMembers, stringAt } from './json/decode'
 import { type OutputText, splitLines } from './lines'
 import type { JsonSchema } from './schema'
 import type { InputRecord, LogLevel, Message, Row } from './stream'
@@ -255,12 +255,8 @@ const warnOf = (message: string): DecodedLine => E.right([{ _tag: 'Log', level: 
 
 /** The beginning of a message that was cut: what may be a record and is no JSON. */
 const isCutMessage = (bytes: Buffer): boolean => {
-  try {
-    JSON.parse(bytes.toString('utf8'))
-    return false
-  } catch {
-    return looksLikeRecord(bytes.toString('utf8'))
-  }
+  const text = bytes.toString('utf8')
+  return looksLikeRecord(text) && E.isLeft(parseJson(text))
 }
 
 const looksLikeRecord = (text: string): boolean => /^\s*\{|"RECORD"|"(record|emitted_at)"\s*:/.test(text)

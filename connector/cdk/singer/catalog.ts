@@ -5,7 +5,7 @@ import * as t from 'io-ts'
 import { automaticAttributes, type Catalog, chooseAttributes, type StreamSelection, schemaAttributes } from '../catalog'
 import { configFailure, type Failure } from '../failure'
 import { decodeValue } from '../json/decode'
-import { annotate, type JsonSchema } from '../schema'
+import { annotate, declaredProperties, type JsonSchema } from '../schema'
 import type { Stream, SyncMode } from '../stream'
 
 const mapProperties = (properties: unknown, f: (schema: JsonSchema) => JsonSchema): JsonSchema =>
@@ -206,14 +206,14 @@ const declareAutomatic = <Env>(schema: JsonSchema, stream: Stream<Env> | undefin
   if (stream === undefined) return schema
   const own = toSingerSchema(stream.schema)
   if (schemaAttributes(schema).length === 0) return own
-  const declared = mapProperties(own.properties, (inner) => inner)
+  const declared = declaredProperties(own)
   const missing = [...automaticAttributes(stream)].filter((name) => !schemaAttributes(schema).includes(name))
   return missing.length === 0
     ? schema
     : {
         ...schema,
         properties: {
-          ...mapProperties(schema.properties, (inner) => inner),
+          ...declaredProperties(schema),
           ...Object.fromEntries(missing.map((name) => [name, declared[name]])),
         },
       }
