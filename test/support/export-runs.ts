@@ -3,6 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import type { Failure } from '../../connector/cdk/failure'
+import type { Feed } from '../../connector/cdk/feed'
 import type { FetchPage } from '../../connector/export/fetch-page'
 import { cursorSlack, filterFrom, matchesSentRow, nextCursor, type SentRows } from '../../connector/export/scan/cutoff'
 import { decodeResumeToken, isResumable } from '../../connector/export/scan/resume-token'
@@ -29,6 +30,36 @@ export type TestDestination = {
 
 export const emptyDestination = (): TestDestination => ({ rows: new Map(), deleted: new Map() })
 
+/** What a reader brings; tests store its token and never look into it. */
+export type ReaderItem = Omit<ScanItem, 'resumeToken'> & { readonly resumeToken: () => unknown }
+
+/** What a run reads, and how; times in milliseconds. */
+export type ListToRead = ScanEnv & {
+  readonly startDate: number
+  readonly cursor: O.Option<number>
+  readonly lookback: number
+  /** The token of the run before, as it was stored; undefined: there is none. */
+  readonly token: unknown
+}
+
+/** A way to read a list that changes. Every simulated service can be read with each of them. */
+export type ListReader = (list: ListToRead) => Feed<Failure, ReaderItem>
+
+/** Today's scan, with all of its safeguards or fewer. */
+export const scanReader =
+  (rules: ScanRules = allScanRules): ListReader =>
+  ({ startDate, cursor, lookback, token, ...env }) => {
+    const plan = { now: env.now(), from: filterFrom(startDate, cursor, lookback), filters: {} }
+    return scan(
+      env,
+      rules,
+    )({
+      origin: { startDate, cursor, lookback },
+      filters: {},
+      resumeToken: O.filter(isResumable(plan))(decodeResumeToken(token)),
+    })
+  }
+
 type RunSettings = {
   readonly service: SimulatedExport
   readonly destination: TestDestination
@@ -37,12 +68,13 @@ type RunSettings = {
   readonly order: ScanEnv['order']
   readonly startDate: number
   readonly lookback: number
-  readonly rules?: ScanRules
+  /** Today's scan, unless another is to read. */
+  readonly reader?: ListReader
   /** Whether the state keeps its slack. */
   readonly slack?: boolean
   /** Stop after so many items, before or after storing the state that covers the last of them. */
   readonly crash?: { readonly items: number; readonly stateKept: boolean }
-  readonly watch?: (item: ScanItem) => void
+  readonly watch?: (item: ReaderItem) => void
 }
 
 export type RunResult = {
@@ -60,35 +92,31 @@ export const runStream = async (
 ): Promise<RunResult> => {
   const { service, destination, startDate, lookback } = settings
   const cursor = O.fromNullable(state.cursor)
-  const filters = {}
   const scanCursor = O.map((time: number) => time - state.slack)(cursor)
-  const plan = { now: service.now(), from: filterFrom(startDate, scanCursor, lookback), filters }
-  const feed = scan(
-    {
-      operation: stream,
-      fetch: limitRequests(
-        overwriteReleased(service[stream]),
-        settings,
-        (stream === 'reviews' ? service.truth() : service.deleted()).size,
-      ),
-      now: service.now,
-      wait: (millis) => async () => service.sleep(millis),
-      concurrency: settings.concurrency,
-      limit: settings.limit,
-      order: settings.order,
-      hasMentionTime: stream === 'reviews',
-    },
-    settings.rules ?? allScanRules,
-  )({
-    origin: { startDate, cursor: scanCursor, lookback },
-    filters,
-    resumeToken: O.filter(isResumable(plan))(decodeResumeToken(state.scan)),
+  const read = settings.reader ?? scanReader()
+  const feed = read({
+    operation: stream,
+    fetch: limitRequests(
+      overwriteReleased(service[stream]),
+      settings,
+      (stream === 'reviews' ? service.truth() : service.deleted()).size,
+    ),
+    now: service.now,
+    wait: (millis) => async () => service.sleep(millis),
+    concurrency: settings.concurrency,
+    limit: settings.limit,
+    order: settings.order,
+    hasMentionTime: stream === 'reviews',
+    startDate,
+    cursor: scanCursor,
+    lookback,
+    token: state.scan,
   })
   const isSentRow = matchesSentRow(state.recent)
   const sent: string[] = []
   let current = state
   /** Makes the token of the last item that was stored; only a run that is stopped needs it. */
-  let makeToken: ScanItem['resumeToken'] | undefined
+  let makeToken: ReaderItem['resumeToken'] | undefined
   let items = 0
   for await (const answer of feed) {
     if (E.isLeft(answer)) return { state: { ...current, scan: undefined }, sent, failure: answer.left, finished: false }
@@ -188,11 +216,12 @@ export type SimulationPlan = {
   readonly sorted: boolean
   readonly runs: number
   readonly crashes: boolean
-  readonly rules?: ScanRules
+  /** Today's scan, unless another is to read. */
+  readonly reader?: ListReader
   readonly lookback?: number
   /** Whether the state keeps its slack. */
   readonly slack?: boolean
-  readonly watch?: (item: ScanItem, service: SimulatedExport) => void
+  readonly watch?: (item: ReaderItem, service: SimulatedExport) => void
 }
 
 export type SimulationOutcome = {
@@ -229,8 +258,8 @@ export const runSimulation = async (traits: ExportTraits, plan: SimulationPlan):
     startDate,
     lookback: plan.lookback ?? 10 * minute,
     slack: plan.slack ?? true,
-    ...(plan.rules === undefined ? {} : { rules: plan.rules }),
-    watch: (item: ScanItem) => {
+    ...(plan.reader === undefined ? {} : { reader: plan.reader }),
+    watch: (item: ReaderItem) => {
       plan.watch?.(item, service)
       warnings.push(...item.notes.filter(({ level }) => level === 'warn').map(({ message }) => message))
     },

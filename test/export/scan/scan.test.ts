@@ -13,7 +13,7 @@ import { type ScanEnv, type ScanItem, type ScanStart, scan } from '../../../conn
 import { allScanRules } from '../../../connector/export/scan/state'
 import { drawCount, draws } from '../../support/draws'
 import { anySimulationPlan, anyTraits, orders } from '../../support/export-arbitraries'
-import { runSimulation, type SimulationPlan } from '../../support/export-runs'
+import { runSimulation, type SimulationPlan, scanReader } from '../../support/export-runs'
 import {
   type ExportTraits,
   type Order,
@@ -197,9 +197,15 @@ describe('a scan loses rows without one of its safeguards:', () => {
   }
 
   test('without witnesses', () =>
-    lossy({ ...singleChanges, burstEvery: 5, burstSize: 60 }, {}, { rules: { ...allScanRules, witness: false } }))
-  test('without the overlap', () => lossy(singleChanges, {}, { rules: { ...allScanRules, overlap: false } }))
-  test('without the halving', () => lossy({ order: 'random' }, {}, { rules: { ...allScanRules, halving: false } }))
+    lossy(
+      { ...singleChanges, burstEvery: 5, burstSize: 60 },
+      {},
+      { reader: scanReader({ ...allScanRules, witness: false }) },
+    ))
+  test('without the overlap', () =>
+    lossy(singleChanges, {}, { reader: scanReader({ ...allScanRules, overlap: false }) }))
+  test('without the halving', () =>
+    lossy({ order: 'random' }, {}, { reader: scanReader({ ...allScanRules, halving: false }) }))
   test('without the lookback', () => lossy({ ...singleChanges, lag: 500_000 }, { runs: 4 }, { lookback: 0 }))
   test('without the slack of a long pass, if Date is ahead of the clock that stamps rows', () =>
     lossy({ ...singleChanges, order: 'id', clockSkew: 5_400_000, latency: 120_000 }, { runs: 4 }, { slack: false }))
