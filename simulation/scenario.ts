@@ -141,13 +141,12 @@ export const drawService = (chance: Chance, lookback = 10 * minute): ServiceTrai
   }
 }
 
-export const drawConfig = (chance: Chance, lookbackMinutes = 10, isAscending = false): Scenario['config'] => {
+export const drawConfig = (chance: Chance, lookbackMinutes = 10): Scenario['config'] => {
   const perMinute = chance.pick([undefined, undefined, 30, 120])
   return {
     start_date: '2010-01-01T00:00:00Z',
     page_size: chance.pick([10, 10, 25, 1000]),
     ...(lookbackMinutes === 10 ? {} : { lookback_minutes: lookbackMinutes }),
-    ...(isAscending && chance.happens(0.25) ? { export_order: 'modified_time' } : {}),
     deletes: chance.pick(['separate', 'separate', 'tombstones']),
     rate_limit: {
       max_concurrency: chance.pick([1, 2, 4]),
@@ -164,7 +163,7 @@ export const createScenario = (seed: number): Scenario => {
   const chance = createChance(seed)
   const lookbackMinutes = chance.split('lookback').pick([10, 10, 1])
   const service = drawService(chance.split('service'), lookbackMinutes * minute)
-  const config = drawConfig(chance.split('config'), lookbackMinutes, service.order === 'ascending')
+  const config = drawConfig(chance.split('config'), lookbackMinutes)
   const kinds = drawKinds(chance.split('kinds'))
   const runs = chance.between(3, 8)
   const perRun = chance.pick([1, 2, 4])

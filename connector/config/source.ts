@@ -54,11 +54,6 @@ const SourceCodec = orderFields({
   page_size: describeField('Page size', 'Reviews in one request', { examples: [1000] })(
     fieldWithDefault(integerField(10, 1000), 1000),
   ),
-  export_order: describeField(
-    'Export order',
-    'The order of the export; modified_time, ascending (the oldest change first), only if the operator of the service guarantees it',
-    { examples: ['unspecified'] },
-  )(fieldWithDefault(enumField('unspecified', 'modified_time'), 'unspecified')),
   entities: describeField(
     'Entities',
     'The entities whose comments, transparency reviews and ratings are read; none if left out',

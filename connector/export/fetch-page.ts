@@ -233,9 +233,9 @@ export const requestsAhead = (
  * the first short page, the probable last page is asked for together with the page behind it that confirms the end.
  */
 const offsetsAhead = (concurrency: number, before: ScanState, state: ScanState): ReadonlyArray<number> => {
-  const { pass, longestPage, limit, isSorted } = state
+  const { pass, longestPage, limit } = state
   const overlap = windowOverlap(state)
-  if (isSorted || pass.isConfirmingEnd || pass.foundAtStart !== undefined) return [0]
+  if (pass.isConfirmingEnd || pass.foundAtStart !== undefined) return [0]
   if (pass.fullPagesInARow === 0 && areAllPagesFull(before) && pass.pageCount > before.pass.pageCount)
     return [0, overlap]
   const isFullPageLikely = pass.fullPagesInARow > 1 || (pass.fullPagesInARow === 1 && longestPage >= limit)

@@ -234,7 +234,7 @@ const runSourceCheck = async (
     outcome,
     report: {
       findings: seen.answers === 0 || exported === undefined ? [] : describeFindings(config, facts, seen),
-      warnings: [...dropRefusals(warnings, facts), ...listFindingWarnings(config, facts), ...notices],
+      warnings: [...dropRefusals(warnings, facts), ...listFindingWarnings(facts), ...notices],
     },
   })
 }

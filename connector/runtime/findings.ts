@@ -44,18 +44,12 @@ export const estimateServiceTime = ({ clock }: Observations, now: number): numbe
   clock === undefined || clock === 'contradictory' ? now : now + (clock[0] + clock[1]) / 2
 
 /** What a person should change, by what was found out. */
-export const listFindingWarnings = (config: SourceConfig, { pages, entities }: ProbeFacts): ReadonlyArray<string> => {
+export const listFindingWarnings = ({ entities }: ProbeFacts): ReadonlyArray<string> => {
   const missing = entities !== undefined && E.isRight(entities) ? entities.right.unknown : []
-  const order = pages !== undefined && E.isRight(pages) ? pages.right.order : 'no rows'
-  return [
-    ...missing.map(
-      ({ key, id, reason }) =>
-        `${key}: the service does not know ${id} (${reason}). Correct it or take it out; a run reads the others.`,
-    ),
-    ...(config.export_order === 'modified_time' && ['descending', 'by id', 'none'].includes(order)
-      ? ['export_order: modified_time is set, but the rows come in another order. Take export_order out.']
-      : []),
-  ]
+  return missing.map(
+    ({ key, id, reason }) =>
+      `${key}: the service does not know ${id} (${reason}). Correct it or take it out; a run reads the others.`,
+  )
 }
 
 const leftOf = (probed: Probed<unknown>): Probed<never> =>

@@ -193,7 +193,6 @@ const toSource = (config: SourceConfig, { send, wait }: ServiceClient): SourceEn
   },
   partition: O.fromNullable(config.partition),
   pageSize: config.page_size,
-  order: config.export_order,
   concurrency: config.rate_limit.max_concurrency,
   onUnknown: config.on_unknown_attribute,
   actions: privacyActions(toPrivacy(config)),

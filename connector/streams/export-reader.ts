@@ -146,7 +146,6 @@ export const toScanEnv = <Item>(operation: ExportDefinition<Item>, source: Sourc
   ...defined({ wait: source.wait }),
   concurrency: source.concurrency,
   limit: source.pageSize,
-  order: source.order,
   hasMentionTime: operation.hasMentionTime,
 })
 

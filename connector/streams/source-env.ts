@@ -51,7 +51,6 @@ export type SourceEnv = {
   /** The share of a backfill that this process reads; none: all of it. */
   readonly partition: Option<BackfillPartition>
   readonly pageSize: number
-  readonly order: 'unspecified' | 'modified_time'
   /** The most page requests in flight. */
   readonly concurrency: number
   readonly onUnknown: 'keep' | 'drop' | 'fail'

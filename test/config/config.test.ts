@@ -23,7 +23,6 @@ describe('the configuration of the source', () => {
           lookback_minutes: 10,
           additional_fields: ['brand', 'visitRecordId'],
           page_size: 1000,
-          export_order: 'unspecified',
           on_unknown_attribute: 'keep',
           rate_limit: { max_concurrency: 4 },
           timeouts: { connect_seconds: 10, response_seconds: 120, max_wait_seconds: 600 },

@@ -149,10 +149,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   { world: { reviews: 150, clamp: 100 } },
   { world: { reviews: 5, clamp: 100, echoesClamp: true } },
   { world: { reviews: 2000, ignoresLimit: true }, more: { page_size: 50 } },
-  {
-    world: { reviews: 30, order: (n, count) => count - 1 - n },
-    more: { page_size: 20, export_order: 'modified_time' },
-  },
+  { world: { reviews: 30, order: (n, count) => count - 1 - n }, more: { page_size: 20 } },
   { world: { reviews: 40, order: (n, count) => (n * 7919) % count } },
   { world: { reviews: 20_000 } },
   { world: { reviews: 5000, delay: 120 }, more: { page_size: 100 } },

@@ -85,7 +85,6 @@ export const anySimulationPlan: fc.Arbitrary<SimulationPlan> = fc.record({
   seed: fc.integer(),
   limit: fc.constant(50),
   concurrency: fc.constantFrom(1, 4),
-  sorted: fc.boolean(),
   runs: fc.integer({ min: 1, max: 4 }),
   crashes: fc.boolean(),
 })

@@ -65,7 +65,6 @@ type RunSettings = {
   readonly destination: TestDestination
   readonly limit: number
   readonly concurrency: number
-  readonly order: ScanEnv['order']
   readonly startDate: number
   readonly lookback: number
   /** Today's scan, unless another is to read. */
@@ -105,7 +104,6 @@ export const runStream = async (
     wait: (millis) => async () => service.sleep(millis),
     concurrency: settings.concurrency,
     limit: settings.limit,
-    order: settings.order,
     hasMentionTime: stream === 'reviews',
     startDate,
     cursor: scanCursor,
@@ -212,8 +210,6 @@ export type SimulationPlan = {
   readonly seed: number
   readonly limit: number
   readonly concurrency: number
-  /** Whether the operator configures the order of modifiedTime, if the service keeps it and lacks no rows. */
-  readonly sorted: boolean
   readonly runs: number
   readonly crashes: boolean
   /** Today's scan, unless another is to read. */
@@ -251,10 +247,6 @@ export const runSimulation = async (traits: ExportTraits, plan: SimulationPlan):
     destination,
     limit: plan.limit,
     concurrency: plan.concurrency,
-    order:
-      plan.sorted && traits.order === 'ascending' && traits.lackingRows === 0
-        ? ('modified_time' as const)
-        : ('unspecified' as const),
     startDate,
     lookback: plan.lookback ?? 10 * minute,
     slack: plan.slack ?? true,

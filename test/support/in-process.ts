@@ -27,7 +27,6 @@ export const createSourceEnv = (api: Partial<Api>, overrides: Partial<SourceEnv>
   filters: { additionalFields: ['brand', 'visitRecordId'] },
   partition: O.none,
   pageSize: 1000,
-  order: 'unspecified',
   concurrency: 4,
   onUnknown: 'keep',
   actions: {},

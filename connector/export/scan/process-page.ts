@@ -155,11 +155,8 @@ const awaitRows = (
 }
 
 /** Whether the window must have rows, because rows of it were read. */
-const hasRows = (
-  { windows: [window], pass, from, exactRounds }: ScanState,
-  lastPosition: number,
-): boolean | 'unknown' => {
-  if (lastPosition >= 0 || pass.from > from || (exactRounds?.versions.size ?? 0) > 0) return true
+const hasRows = ({ windows: [window], exactRounds }: ScanState, lastPosition: number): boolean | 'unknown' => {
+  if (lastPosition >= 0 || (exactRounds?.versions.size ?? 0) > 0) return true
   return window?.hasRows === false ? 'unknown' : window?.hasRows === true
 }
 

@@ -1,16 +1,14 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import { configFailure, type Failure, transientFailure } from '../../cdk'
-import type { CutRecord } from '../cut/record'
 import type { ExportPage } from '../fetch-page'
-import { floorToSecond, infoNote, type RunNote, warningNote } from './cutoff'
+import { infoNote, type RunNote, warningNote } from './cutoff'
 import type { RowHistory } from './history'
 import type { Accepted } from './pass'
 import {
   areRowsCounted,
   countStableRounds,
   type ExactRounds,
-  isUpToCutoff,
   lacksRows,
   newPass,
   type ScanContext,
@@ -47,9 +45,7 @@ export const advanceScan = (
         ]),
       )
     case 'Next':
-      return state.isSorted && state.windows[0]?.kind === 'part'
-        ? advanceSortedPass(context, history, { ...state, pass: verdict.pass }, page.rows)
-        : E.right([{ ...state, pass: verdict.pass }, []])
+      return E.right([{ ...state, pass: verdict.pass }, []])
     case 'Uncertified':
       return advanceUncertified(context, history, state, page, verdict)
   }
@@ -262,35 +258,4 @@ const splitCurrentWindow = (
     { ...state, limit, windows: [...parts, ...others], pass: newPass(state.from), isUncertified: false },
     [isFirstSplit ? warningNote(message) : { level: 'debug', message }],
   ])
-}
-
-/**
- * In the order of modifiedTime a new pass starts at the second of the last row, so that offsets stay small, and the first row after
- * the cutoff ends the window. A page that is not in this order starts the window again without this shortcut.
- */
-const advanceSortedPass = (
-  context: ScanContext,
-  history: RowHistory,
-  state: ScanState,
-  rows: ReadonlyArray<CutRecord>,
-): AdvanceResult => {
-  const last = rows[rows.length - 1]
-  if (rows.some(({ modifiedTime }, i) => modifiedTime < (rows[i - 1]?.modifiedTime ?? modifiedTime))) {
-    history.startPass()
-    return E.right([
-      { ...state, isSorted: false, pass: newPass(state.from) },
-      [
-        warningNote(
-          `${context.operation}: the rows do not come in the order of modifiedTime. They are read again without relying on an order; set export_order to unspecified.`,
-        ),
-      ],
-    ])
-  }
-  // A page of one modifiedTime rises and falls: on a service that serves the newest first, nothing older would be read.
-  if (last === undefined || rows[0]?.modifiedTime === last.modifiedTime) return E.right([state, []])
-  if (!isUpToCutoff(state)(last)) return finishWindow(context, history, state)
-  const from = floorToSecond(last.modifiedTime) - 1
-  if (state.pass.isConfirmingEnd || from <= state.pass.from) return E.right([state, []])
-  history.startPass()
-  return E.right([{ ...state, pass: { ...newPass(from), latePages: state.pass.latePages } }, []])
 }

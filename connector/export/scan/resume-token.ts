@@ -54,7 +54,7 @@ type PassToken = t.TypeOf<typeof PassToken>
 /** How far an unfinished scan has come: `scan` in a stream's state. The keys are in users' state files and must not change. */
 export const ResumeToken = t.intersection([
   t.type({
-    /** The `modifiedTimeFrom` of the scan. `pass.from` is later where the service sorts by modifiedTime. */
+    /** The `modifiedTimeFrom` of the scan. */
     from: Instant,
     /** A digest of the filters and windows. */
     filters: t.string,
@@ -70,7 +70,6 @@ export const ResumeToken = t.intersection([
     /** `longestPage` */
     longest: Integer,
     limit: Integer,
-    sorted: t.boolean,
     /** `isUncertified` */
     flawed: t.boolean,
     /** `rowsWithoutMention` */
@@ -148,7 +147,6 @@ export const toResumeToken = (
     trail: samples.map(([...row]) => row),
     longest: state.longestPage,
     limit: state.limit,
-    sorted: state.isSorted,
     flawed: state.isUncertified,
     unmentioned: state.rowsWithoutMention,
     recent: sentRowsSince(state.sentRows, nextFilterFrom(origin, state)),
@@ -185,7 +183,7 @@ export const createWindowToken = (
     readonly now: number
   },
 ): ResumeToken => {
-  const state = newScanState({ origin, now, limit, isSorted: false, cutoff: reached, windows })
+  const state = newScanState({ origin, now, limit, cutoff: reached, windows })
   return {
     ...toResumeToken({ ...state, newestRowTime: reached, rowClockAtStart: certain }, [], scope, origin, now),
     recent,
@@ -219,7 +217,6 @@ export const fromResumeToken = (token: ResumeToken): ScanState => ({
   longestPage: token.longest,
   longestFullPage: 0,
   limit: token.limit,
-  isSorted: token.sorted,
   isUncertified: token.flawed,
   rowsWithoutMention: token.unmentioned,
   rowClockAtStart: token.reached,

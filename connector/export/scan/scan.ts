@@ -33,8 +33,6 @@ export type ScanEnv = {
   readonly concurrency: number
   /** Rows asked for in each request. */
   readonly limit: number
-  /** What the operator knows of the service's order. */
-  readonly order: 'unspecified' | 'modified_time'
   /** Whether the export can be narrowed by mention time: reviews can, deletions cannot. */
   readonly hasMentionTime: boolean
 }
@@ -57,8 +55,6 @@ export type ScanItem = {
   /** Where to go on once these rows are stored. Gives the same token whenever it is called. */
   readonly resumeToken: () => ResumeToken
   readonly notes: ReadonlyArray<RunNote>
-  /** Only in the order of modifiedTime: a cursor that covers all rows so far; milliseconds. */
-  readonly safeCursor?: number
   /** Only on the last item, which has no rows. */
   readonly completion?: ScanCompletion
 }
@@ -97,7 +93,6 @@ export const scan =
         origin: start.origin,
         now: env.now(),
         limit: env.limit,
-        isSorted: env.order === 'modified_time' && start.windows === undefined,
         cutoff: start.cutoff,
         windows: start.windows ?? [wholeWindow],
       })
@@ -110,7 +105,6 @@ export const scan =
         rows,
         notes,
         resumeToken: once(() => toResumeToken(state, samples, scanScope(start), start.origin, now)),
-        ...(state.isSorted && state.pass.from > state.from ? { safeCursor: state.pass.from } : {}),
       }
     }
 

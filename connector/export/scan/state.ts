@@ -192,8 +192,6 @@ export type ScanState = {
   readonly longestFullPage: number
   /** Rows asked for in each request. */
   readonly limit: number
-  /** The operator says that the service sorts by modifiedTime, and no page contradicts it. */
-  readonly isSorted: boolean
   /** The current pass can no longer be certified. */
   readonly isUncertified: boolean
   /** Reviews without a mention time that the sweep has found. */
@@ -213,7 +211,6 @@ export const newScanState = (start: {
   readonly origin: ScanOrigin
   readonly now: number
   readonly limit: number
-  readonly isSorted: boolean
   readonly cutoff: number | undefined
   readonly windows: ReadonlyArray<ScanWindow>
 }): ScanState => {
@@ -228,7 +225,6 @@ export const newScanState = (start: {
     longestPage: 0,
     longestFullPage: 0,
     limit: start.limit,
-    isSorted: start.isSorted,
     isUncertified: false,
     rowsWithoutMention: 0,
     rowClockAtStart: undefined,

@@ -307,12 +307,6 @@ describe('check warns', () => {
     const later = (await check({ reviews: 0, clock: 2 * dayMs }, { start_date: tomorrow })).warnings
     expect(later.join()).not.toContain('in the future')
   })
-
-  it('of an export_order that the rows do not have', async () => {
-    const more = { export_order: 'modified_time' }
-    expect((await check({ order: reversed }, more)).warnings.join()).toContain('export_order: modified_time is set')
-    expect((await check({}, more)).warnings).toEqual([])
-  })
 })
 
 describe('the requests of check', () => {

@@ -17,7 +17,6 @@ const logOf = async (rows: number, concurrency: number): Promise<ReadonlyArray<s
     now: service.now,
     concurrency,
     limit: 50,
-    order: 'unspecified',
     hasMentionTime: true,
   })({
     origin: { startDate: Date.UTC(2025, 0, 1), cursor: O.none, lookback: 600_000 },

@@ -20,7 +20,7 @@ const cutoff = at - 5000
 const origin = { startDate: Date.UTC(2026, 0, 1), cursor: O.none, lookback: 600_000 }
 const context: ScanContext = { operation: 'export', hasMentionTime: true, filters: {}, origin, rules: allScanRules }
 const first = newScanState({
-  ...{ origin, now: at, limit: 50, isSorted: false, cutoff: undefined, windows: [{ kind: 'part' as const }] },
+  ...{ origin, now: at, limit: 50, cutoff: undefined, windows: [{ kind: 'part' as const }] },
 })
 /** After ten rows, 0 to 9. */
 const later: ScanState = {
@@ -314,7 +314,6 @@ describe('an empty first page', () => {
     ['is the end', {}, undefined],
     ['contradicts rows that were read', { history: tenRows() }, 500],
     ['contradicts one row that was read', { history: createRowHistory([['1', 1, 0]]) }, 500],
-    ['contradicts rows of earlier passes', { pass: { from: first.from + 1 } }, 500],
     [
       'contradicts rows of earlier rounds',
       { state: { exactRounds: { ...firstExactRound(), versions: new Map([['1', 1]]) } } },

@@ -22,7 +22,7 @@ import { reviewRecord } from '../../support/export-record'
 const at = Date.UTC(2026, 0, 31)
 const origin = { startDate: Date.UTC(2026, 0, 1), cursor: O.none, lookback: 600_000 }
 const context: ScanContext = { operation: 'export', hasMentionTime: true, filters: {}, origin, rules: allScanRules }
-const initial = newScanState({ origin, now: at, limit: 50, isSorted: false, cutoff: at, windows: [{ kind: 'part' }] })
+const initial = newScanState({ origin, now: at, limit: 50, cutoff: at, windows: [{ kind: 'part' }] })
 const state: ScanState = { ...initial, longestPage: 5, pass: { ...initial.pass, offset: 40, latePages: 2 } }
 const fresh = newPass(state.from)
 const passOver = { windows: [], pass: fresh, isUncertified: false, exactRounds: undefined }
@@ -83,54 +83,10 @@ describe('a pass that is over', () => {
 describe('a pass that goes on', () => {
   test('asks for its next page', () => {
     expect(advance({ verdict: next })).toEqual(goesOn({ pass: nextPass }, [], false))
-    const sweep: Partial<ScanState> = { isSorted: true, windows: [{ kind: 'sweep' }] }
+    const sweep: Partial<ScanState> = { windows: [{ kind: 'sweep' }] }
     const rows = [reviewRecord(2, at - 9000), reviewRecord(1, at - 90_000)]
     expect(advance({ state: sweep, verdict: next, rows })).toEqual(goesOn({ ...sweep, pass: nextPass }, [], false))
     expect(advance({ verdict: next, rows })).toEqual(goesOn({ pass: nextPass }, [], false))
-  })
-
-  const sorted = (times: ReadonlyArray<number>, pass: Partial<ScanState['pass']> = {}) =>
-    advance({
-      state: { isSorted: true },
-      verdict: { _tag: 'Next', pass: { ...nextPass, ...pass } },
-      rows: times.map((time, i) => reviewRecord(i, time)),
-    })
-  const unchanged = goesOn({ isSorted: true, pass: nextPass }, [], false)
-
-  test('in the order of modifiedTime begins again at the second of the last row', () => {
-    expect(sorted([at - 5000, at - 2700])).toEqual(
-      goesOn({ isSorted: true, pass: { ...newPass(at - 3001), latePages: 2 } }),
-    )
-    expect(sorted([at - 5000, at])).toEqual(goesOn({ isSorted: true, pass: { ...newPass(at - 1), latePages: 2 } }))
-  })
-
-  test('in the order of modifiedTime goes on where that is no progress', () => {
-    expect(sorted([])).toEqual(unchanged)
-    expect(sorted([at - 5000])).toEqual(unchanged)
-    expect(sorted([at - 5000, at - 5000])).toEqual(unchanged)
-    const confirming = { isConfirmingEnd: true }
-    expect(sorted([at - 5000, at - 2700], confirming)).toEqual(
-      goesOn({ isSorted: true, pass: { ...nextPass, ...confirming } }, [], false),
-    )
-    for (const [from, isNewPass] of [
-      [at - 3001, false],
-      [at - 3002, true],
-    ] as const)
-      expect(sorted([at - 5000, at - 2700], { from }).isNewPass).toBe(isNewPass)
-  })
-
-  test('in the order of modifiedTime is over at the first row after the cutoff', () => {
-    expect(sorted([at - 5000, at + 1])).toEqual(goesOn({ ...passOver, isSorted: true }))
-  })
-
-  test('begins again without an order if the service does not keep it', () => {
-    expect(sorted([at - 5000, at - 5001, at])).toEqual(
-      goesOn({ isSorted: false, pass: fresh }, [
-        warning(
-          'the rows do not come in the order of modifiedTime. They are read again without relying on an order; set export_order to unspecified.',
-        ),
-      ]),
-    )
   })
 })
 

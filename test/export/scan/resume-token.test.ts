@@ -20,7 +20,7 @@ const at = Date.UTC(2026, 0, 31)
 const origin = { startDate: Date.UTC(2026, 0, 1), cursor: O.none, lookback: 600_000 }
 const filters = { sources: [1] }
 const state: ScanState = {
-  ...newScanState({ origin, now: at, limit: 1000, isSorted: false, cutoff: at - 5000, windows: [wholeWindow] }),
+  ...newScanState({ origin, now: at, limit: 1000, cutoff: at - 5000, windows: [wholeWindow] }),
   pageCount: 3,
   longestPage: 50,
   rowClockAtStart: at - 10,
@@ -80,7 +80,6 @@ describe('a resume token', () => {
       trail: [],
       longest: 50,
       limit: 1000,
-      sorted: false,
       flawed: true,
       unmentioned: 2,
       recent: [],
@@ -164,7 +163,7 @@ describe('a resume token', () => {
     })
     expect(fromResumeToken(left)).toMatchObject({
       ...{ windows: [{ kind: 'sweep' }], cutoff: at - 1000, newestRowTime: at - 1000, rowClockAtStart: at - 3000 },
-      ...{ limit: 70, isSorted: false, startedAt: at, pageCount: 0 },
+      ...{ limit: 70, startedAt: at, pageCount: 0 },
     })
     expect([left.recent, left.trail]).toEqual([[['3', at, 'digest']], []])
     expect(left.filters).toBe(digestFilters(filters))

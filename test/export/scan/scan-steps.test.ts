@@ -39,7 +39,6 @@ const readAll = async (
     wait: (millis) => async () => void log.push(`wait ${millis}`),
     concurrency: 1,
     limit: 50,
-    order: 'unspecified',
     hasMentionTime: true,
     ...env,
   })({ ...begin, ...start })
@@ -70,7 +69,6 @@ describe('the bytes of a page', () => {
       now,
       concurrency: 1,
       limit: 50,
-      order: 'unspecified',
       hasMentionTime: true,
     })(begin)
     for await (const item of feed) log.push(`read ${E.isRight(item) && item.right.rows.length}`)
@@ -96,26 +94,6 @@ describe('an item', () => {
   it('gives one token to all who ask', async () => {
     const { items } = await readAll(serve(60))
     for (const { resumeToken } of items) expect(resumeToken()).toBe(resumeToken())
-  })
-
-  it('has a safe cursor only where rows of an earlier time are behind it, in the order of modifiedTime', async () => {
-    const sorted = await readAll(serve(120), { order: 'modified_time' })
-    const cursors = sorted.items.map(({ safeCursor }) => safeCursor)
-    expect(cursors[0]).toBeGreaterThan(origin.startDate)
-    expect(cursors).toEqual(cursors.toSorted())
-    const unsorted = await readAll(serve(120))
-    expect(unsorted.items.filter((item) => 'safeCursor' in item)).toEqual([])
-    const empty = await readAll(serve(0), { order: 'modified_time' })
-    expect(empty.items.filter((item) => 'safeCursor' in item)).toEqual([])
-  })
-
-  it('of a share has none: its windows are no order of modifiedTime', async () => {
-    const windows = [{ kind: 'part', mentionTimeBefore: '2025-12-01T00:00:00.000Z' }] as const
-    const { items, failure } = await readAll(serve(120), { order: 'modified_time' }, { windows })
-    expect(failure).toBeUndefined()
-    expect(idsOf(items).length).toBeGreaterThan(50)
-    expect(items.filter((item) => 'safeCursor' in item)).toEqual([])
-    expect(items[0]?.resumeToken()).toMatchObject({ sorted: false, windows: [{ kind: 'part' }] })
   })
 
   it('at the end says up to when the export is complete, and which rows the next run meets again', async () => {
@@ -172,7 +150,7 @@ describe('an end that contradicts what was read', () => {
     const service = serve(600)
     let asked = 0
     const feed = scan({
-      ...{ operation: 'export reviews', now, concurrency: 1, limit: 50, order: 'unspecified', hasMentionTime: true },
+      ...{ operation: 'export reviews', now, concurrency: 1, limit: 50, hasMentionTime: true },
       fetch: (request, turn) => {
         asked += 1
         return asked >= 6 && asked <= 13

@@ -26,7 +26,7 @@ import { random } from '../../support/random'
 /** How much more than `npm test` the simulations of single worlds try. */
 const scale = drawCount(1)
 
-const simplePlan: SimulationPlan = { seed: 1, limit: 50, concurrency: 1, sorted: false, runs: 2, crashes: false }
+const simplePlan: SimulationPlan = { seed: 1, limit: 50, concurrency: 1, runs: 2, crashes: false }
 const singleChanges: Partial<ExportTraits> = { changes: 1, deletions: 0.2, additions: 0.5 }
 
 const collect = async (
@@ -41,7 +41,6 @@ const collect = async (
     now: () => Date.UTC(2026, 0, 31),
     concurrency: 1,
     limit: 50,
-    order: 'unspecified',
     hasMentionTime: true,
     ...env,
   })({
@@ -238,30 +237,6 @@ describe('a scan of a quiet service', () => {
     expect(ahead.items.map(({ rows }) => rows.length)).toEqual(alone.items.map(({ rows }) => rows.length))
     expect(service.mostPending()).toBe(8)
     expect(service.requests()).toBeLessThanOrEqual(Math.ceil(1000 / 40) + 2 + 7)
-  })
-
-  test('uses small offsets in the order of modifiedTime, and gives a safe cursor with each page', async () => {
-    const service = simulateExport({ ...stableTraits, rows: 1000, rowsPerTime: 120 }, 1)
-    const offsets: number[] = []
-    const { ids, items } = await collect(
-      (request) => {
-        offsets.push(request.offset)
-        return service.reviews(request)
-      },
-      { order: 'modified_time' },
-    )
-    expect(new Set(ids).size).toBe(1000)
-    expect(Math.max(...offsets)).toBeLessThan(200)
-    expect(items.filter(({ safeCursor }) => safeCursor !== undefined).length).toBeGreaterThan(5)
-  })
-
-  test('reads everything, with a warning, if the service does not keep the configured order', async () => {
-    const service = simulateExport({ ...stableTraits, rows: 300, order: 'descending' }, 1)
-    const { ids, items } = await collect(service.reviews, { order: 'modified_time' })
-    expect(new Set(ids).size).toBe(300)
-    expect(items.flatMap(({ notes }) => notes).map(({ message }) => message)).toContainEqual(
-      expect.stringContaining('set export_order to unspecified'),
-    )
   })
 })
 
@@ -654,7 +629,7 @@ describe('a scan goes on at its place, or near by, although rows in front of it 
     const env = { operation: 'export reviews', fetch: list.fetch, now, concurrency: 4, limit: 50, hasMentionTime: true }
     const before: string[] = []
     let token: ScanStart['resumeToken'] = O.none
-    for await (const item of scan({ ...env, order: 'unspecified' })({ ...start, resumeToken: O.none })) {
+    for await (const item of scan(env)({ ...start, resumeToken: O.none })) {
       if (E.isLeft(item)) throw new Error(item.left.message)
       before.push(...idsOf(item.right))
       token = decodeResumeToken(JSON.parse(JSON.stringify(item.right.resumeToken())))
@@ -712,12 +687,11 @@ describe('an end that contradicts what was read', () => {
     },
   )
 
-  test.each(['unspecified', 'modified_time'] as const)('is waited out, in the order %s', async (order) => {
+  test('is waited out', async () => {
     const service = simulateExport({ ...stableTraits, rows: 600 }, 1)
     const waits: number[] = []
     const { ids, failure, items } = await collect(interrupt(service.reviews, 4, 8, empty), {
       now: service.now,
-      order,
       wait: (millis) => async () => void waits.push(millis),
     })
     expect(failure).toBeUndefined()
@@ -761,19 +735,6 @@ describe('an end that contradicts what was read', () => {
     expect(failure).toBeUndefined()
     expect(new Set(ids).size).toBe(75)
   })
-})
-
-test('export_order: modified_time means ascending: nothing is lost if the newest come first, many with one modifiedTime', async () => {
-  for (const rowsPerTime of [1, 40, 50, 51, 600, 1500])
-    for (const limit of [1, 2, 50]) {
-      const traits = { order: 'descending', rows: rowsPerTime === 1500 ? 1650 : 660, rowsPerTime } as const
-      if (limit < 50 && rowsPerTime > 51) continue
-      const outcome = await readOnce({ ...traits, rows: limit < 50 ? 60 : traits.rows }, 1, {
-        order: 'modified_time',
-        limit,
-      })
-      expect(outcome).toMatchObject({ failure: undefined, missing: 0 })
-    }
 })
 
 test('a limit lowered untold is not taken for the end', async () => {

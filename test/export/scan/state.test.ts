@@ -19,7 +19,7 @@ import {
 const at = Date.UTC(2026, 0, 31)
 const origin = { startDate: Date.UTC(2026, 0, 1), cursor: O.some(at - 100_000), lookback: 600_000 }
 const state: ScanState = newScanState({
-  ...{ origin, now: at, limit: 50, isSorted: true, cutoff: at - 5000, windows: [{ kind: 'exact' }] },
+  ...{ origin, now: at, limit: 50, cutoff: at - 5000, windows: [{ kind: 'exact' }] },
 })
 const row = (id: string, modifiedTime: number) => ({ id, modifiedTime })
 
@@ -33,7 +33,6 @@ test('a scan begins with its first window, at the start, with nothing read', () 
       pageCount: 0,
       windows: [{ kind: 'exact' }],
       limit: 50,
-      isSorted: true,
     },
     ...{ longestPage: 0, longestFullPage: 0, isUncertified: false, rowsWithoutMention: 0, rereads: 0 },
     ...{ rowClockAtStart: undefined, newestRowTime: undefined, exactRounds: undefined },
