@@ -43,6 +43,11 @@ export const defects: Readonly<Record<string, Defect>> = {
     find: 'JSON.stringify(window)',
     replace: "''",
   },
+  'the latest cursor for all streams of a read': {
+    file: 'streams/export-reader.js',
+    find: 'Math.min(a.value, b.value)',
+    replace: 'Math.max(a.value, b.value)',
+  },
   'sent rows forgotten': {
     file: 'streams/export-state.js',
     find: '...(sentRows.length === 0 ? {} : { recent: sentRows }),',

@@ -2,12 +2,12 @@ import type { SimulatedDuckDb } from './duckdb'
 import type { SimulatedDisk } from './file-disk'
 import type { Platform } from './platform'
 import { createEntityPlatform, createEntityScenario, type EntityScenario, listEntityStreams } from './platform-entities'
-import { createExportPlatform, listExportStreams } from './platform-exports'
+import { createExportPlatform, listExportStreams, listPartStreams } from './platform-exports'
 import { createSnapshotPlatform } from './platform-snapshot'
 import { createDestinationPlatform } from './platform-writing'
 import { type Chance, createChance } from './random'
 import type { Realm } from './realm'
-import { createScenario, lengthenRows, type Scenario, shortenList } from './scenario'
+import { createScenario, drawApart, lengthenRows, quietRuns, type Scenario, shortenList } from './scenario'
 import { createSnapshotScenario, type SnapshotScenario } from './scenario-snapshot'
 import { createWritingScenario, type WritingScenario } from './scenario-writing'
 import { createService } from './service'
@@ -29,7 +29,12 @@ export const drawScenario = (seed: number): Scenario => {
   const scenario = drawn.service.order !== 'random' && rows.happens(0.05) ? lengthenRows(drawn, rows) : drawn
   if (!parts.happens(0.2)) return scenario
   const family = parts.split('family').happens(0.4) ? { hasFamily: true } : {}
-  return { ...scenario, service: { ...scenario.service, hasParts: true, ...family } }
+  const withParts = { ...scenario, service: { ...scenario.service, hasParts: true, ...family } }
+  const apart = draw('apart')
+  // What a run has sent of itself is compared only where it reads all streams.
+  if ('audit' in audit || !apart.happens(0.6)) return withParts
+  const streams = ['reviews', ...listPartStreams(withParts.service)]
+  return { ...withParts, apart: drawApart(apart, scenario.pauses.length - quietRuns, streams) }
 }
 
 const isWriting = (scenario: Scenario): scenario is WritingScenario => 'writing' in scenario
@@ -69,10 +74,11 @@ export const createPlatform = (
   if (isWriting(scenario)) return createDestinationPlatform(scenario, protocol, { realm, chance, disk }, report)
   if (isByEntity(scenario)) {
     const service = createEntityService(scenario.service, scenario.entities, realm.wall, drawing)
-    const source = { protocol, catalog: describeCatalog[protocol](listEntityStreams(scenario)) }
+    const source = { protocol, catalog: () => describeCatalog[protocol](listEntityStreams(scenario)) }
     return createEntityPlatform(scenario, service, source, report)
   }
   const service = createService(scenario.service, realm.wall, drawing)
-  const source = { protocol, catalog: describeCatalog[protocol](listExportStreams(scenario)) }
+  const catalog = (run: number) => describeCatalog[protocol](listExportStreams(scenario, run))
+  const source = { protocol, catalog }
   return createExportPlatform(scenario, service, source, report)
 }

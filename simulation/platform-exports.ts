@@ -10,11 +10,12 @@ import { listSentRows, type SavedState } from './states'
 
 const exportStreams: ReadonlyArray<string> = ['reviews', 'deleted_reviews']
 
-/** The streams that a world of exports reads. */
-export const listExportStreams = (scenario: Scenario): ReadonlyArray<string> => [
-  ...listRowStreams(scenario),
-  ...(isAudited(scenario) ? ['sync_audit'] : []),
-]
+/** The streams that a run of a world of exports reads. */
+export const listExportStreams = (scenario: Scenario, run: number): ReadonlyArray<string> =>
+  [...listRowStreams(scenario), ...(isAudited(scenario) ? ['sync_audit'] : [])].filter(
+    (stream) =>
+      !scenario.apart?.some((each) => each.run === run && each.stream === stream && each.stateOf === undefined),
+  )
 
 const isAudited = ({ config }: Scenario): boolean => config.audit === true
 
@@ -22,7 +23,7 @@ const isAudited = ({ config }: Scenario): boolean => config.audit === true
 const listRowStreams = ({ service }: Scenario): ReadonlyArray<string> =>
   service.hasParts === true ? [...exportStreams, ...listPartStreams(service)] : exportStreams
 
-const listPartStreams = ({ hasFamily }: Scenario['service']): ReadonlyArray<string> =>
+export const listPartStreams = ({ hasFamily }: Scenario['service']): ReadonlyArray<string> =>
   hasFamily === true ? familyStreams : partStreams
 
 /** How far the local clock falls behind where it was when this run began, before its cutoff perhaps; milliseconds, 0 at most. */
@@ -74,7 +75,8 @@ export const createExportPlatform = (
         const falseEnds = service.falseEnds()
         const rested = restedUntil(scenario.service, now, localOffset + lowestJump(scenario, index))
         return ({ status, isOutputClosed, requests, records }) => {
-          const isComplete = status === 0 && !isOutputClosed && service.falseEnds() === falseEnds
+          const isOfReviews = listExportStreams(scenario, index).includes('reviews')
+          const isComplete = status === 0 && !isOutputClosed && isOfReviews && service.falseEnds() === falseEnds
           const readBefore = readUntil
           readUntil = isComplete && isQuiet ? rested : undefined
           if (status === 0 && !isOutputClosed && isAudited(scenario)) audit.end(listRowStreams(scenario))

@@ -62,8 +62,11 @@ export type RunInput = {
   readonly slowDown: (pause: number) => void
 }
 
-/** The protocol of a source, and the catalog that selects its streams. */
-export type SourceProtocol = { readonly protocol: 'airbyte' | 'singer'; readonly catalog: unknown }
+/** The protocol of a source, and the catalog that selects the streams of a run. */
+export type SourceProtocol = {
+  readonly protocol: 'airbyte' | 'singer'
+  readonly catalog: (run: number) => unknown
+}
 
 /** A platform with a source: keeps its rows and states, and gives it the last state. */
 export const createSourcePlatform = (
@@ -84,12 +87,16 @@ export const createSourcePlatform = (
   report: (oracle: string, what: string) => void,
 ): Platform => {
   const consumer = createConsumer(protocol, report, tables.keep, tables.noteRow, tables.noteState)
-  writeFileSync('catalog.json', JSON.stringify(catalog))
+  const firstStates: unknown[] = []
   return {
     service,
     open: (plan) => {
       const { index, isQuiet, connection, armed } = plan
-      const state = consumer.state()
+      firstStates[index] = copy(consumer.state())
+      const state = (scenario.apart ?? [])
+        .filter(({ run, stateOf }) => run === index && stateOf !== undefined)
+        .reduce((all, { stream, stateOf = 0 }) => putBack(all, stream, firstStates[stateOf]), firstStates[index])
+      writeFileSync('catalog.json', JSON.stringify(catalog(index)))
       writeFileSync('config.json', JSON.stringify({ ...scenario.config, ...connection }))
       if (state !== undefined) writeFileSync('state.json', JSON.stringify(state))
       return {
@@ -105,4 +112,22 @@ export const createSourcePlatform = (
     },
     compare: tables.compare,
   }
+}
+
+const copy = (state: unknown): unknown => (state === undefined ? undefined : JSON.parse(JSON.stringify(state)))
+
+type AirbyteStates = ReadonlyArray<{ readonly stream: { readonly stream_descriptor: { readonly name: string } } }>
+type SingerState = { readonly bookmarks?: Readonly<Record<string, unknown>> }
+
+/** The states with that of one stream out of older ones, which may have none of it. */
+const putBack = (states: unknown, stream: string, older: unknown): unknown => {
+  if (states === undefined) return undefined
+  if (Array.isArray(states)) {
+    const isOther = ({ stream: { stream_descriptor: it } }: AirbyteStates[number]): boolean => it.name !== stream
+    const old = (older ?? []) as AirbyteStates
+    return [...(states as AirbyteStates).filter(isOther), ...old.filter((state) => !isOther(state))]
+  }
+  const { [stream]: _, ...others } = (states as SingerState).bookmarks ?? {}
+  const old = (older as SingerState | undefined)?.bookmarks?.[stream]
+  return { ...states, bookmarks: { ...others, ...(old === undefined ? {} : { [stream]: old }) } }
 }

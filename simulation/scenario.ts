@@ -30,6 +30,14 @@ export type Disturbance =
  */
 export type PlannedDisturbance = { readonly run: number; readonly step: number; readonly before?: number } & Disturbance
 
+/** A run in which a stream stands apart from those that are read with it: it is not selected, or gets the state of an earlier run. */
+export type ApartStream = {
+  readonly run: number
+  readonly stream: string
+  /** The run whose first state it gets; none: it is not selected. */
+  readonly stateOf?: number
+}
+
 /** A world before it begins: everything that its seed decides, apart from the numbers drawn while it runs. */
 export type Scenario = {
   readonly seed: number
@@ -41,6 +49,7 @@ export type Scenario = {
   /** The pause before each run, milliseconds; the last runs are quiet. */
   readonly pauses: ReadonlyArray<number>
   readonly disturbances: ReadonlyArray<PlannedDisturbance>
+  readonly apart?: ReadonlyArray<ApartStream>
 }
 
 /** Milliseconds. */
@@ -234,6 +243,20 @@ export const shortenList = (scenario: Scenario, chance: Chance): Scenario => ({
   },
   disturbances: scenario.disturbances.map((each) => (each.what === 'rows' ? { ...each, count: 1 } : each)),
 })
+
+/** Streams that are added later, read less often, or given an older state, in runs before the quiet ones. */
+export const drawApart = (chance: Chance, runs: number, streams: ReadonlyArray<string>): ReadonlyArray<ApartStream> => {
+  const stream = chance.pick(streams)
+  const added = chance.happens(0.5) ? chance.between(1, runs - 1) : 0
+  const rest = Array.from({ length: runs - added }, (_, i) => added + i)
+  return [
+    ...Array.from({ length: added }, (_, run) => ({ run, stream })),
+    ...rest.flatMap((run): ReadonlyArray<ApartStream> => {
+      if (chance.happens(0.3)) return [{ run, stream }]
+      return run > added && chance.happens(0.5) ? [{ run, stream, stateOf: chance.between(added, run - 1) }] : []
+    }),
+  ]
+}
 
 const mayEndRun = (disturbance: Disturbance, hasFixedToken: boolean): boolean => {
   switch (disturbance.what) {

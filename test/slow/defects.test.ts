@@ -15,6 +15,7 @@ const promises: Readonly<Record<string, readonly [promise: string, ...where: Rea
   'no new token after a refusal': ['end of a run'],
   'no lookback': ['nothing lost'],
   'a refused offset counts for every window': ['end of a run', '"refusesEnd":true', '"order":"random"'],
+  'the latest cursor for all streams of a read': ['nothing lost', '"apart":'],
   'sent rows forgotten': ['nothing again'],
   'state before rows': ['no state ahead'],
   'rate too high': ['the rate'],
@@ -110,7 +111,7 @@ const promises: Readonly<Record<string, readonly [promise: string, ...where: Rea
 const kinds = {
   'cdk/lines': 'exports,parts',
   'export/': 'exports',
-  'streams/export-reader': 'exports,snapshot',
+  'streams/export-reader': 'exports,parts,snapshot',
   'streams/export-state': 'exports',
   'streams/feedback/': 'entities',
   'streams/review-': 'parts',
