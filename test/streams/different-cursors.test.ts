@@ -182,7 +182,7 @@ describe('streams of one read', () => {
         const both = await readTogether(service, { reviews, review_tasks: tasks })
         const all = { reviews: service.truth(), review_tasks: service.truth() }
         expect(both.tables, `pages ${i} and ${j}`).toEqual(all)
-        expect(both.firstOffset).toBe(Math.min(offsets[i] ?? 0, offsets[j] ?? 0))
+        expect([offsets[i], offsets[j]]).toContain(both.firstOffset)
         const one = await readTogether(service, { reviews, review_tasks: nothingYet })
         expect(one, `page ${i}`).toEqual({ tables: all, firstOffset: 0 })
       }
