@@ -18,10 +18,8 @@ export {
   cursorSlack,
   filterFrom,
   floorToSecond,
-  matchesSentRow,
   nextCursor,
   type RunNote,
-  SentRows,
 } from './scan/cutoff'
 export {
   createWindowToken,
@@ -33,5 +31,6 @@ export {
   scanStartTime,
 } from './scan/resume-token'
 export { type ScanCompletion, type ScanEnv, type ScanItem, type ScanStart, scan, scanScope } from './scan/scan'
+export { isInRange, matchesSentRow, SentRange, SentRows } from './scan/sent-rows'
 export { overlapSize } from './scan/state'
 export { readMentionTime, type ScanFilters, ScanWindow } from './scan/window'

@@ -15,7 +15,7 @@ import {
   type SourceState,
   unfoldFeed,
 } from '../cdk'
-import { filterFrom, readMentionTime, scan } from '../export'
+import { filterFrom, isInRange, readMentionTime, scan } from '../export'
 import type {
   AuditedLoad,
   ContentDigest,
@@ -135,7 +135,11 @@ export const createDimensionService = (
   const toItem = reviewExportOperation.toItem(source)
   const sent = new Set(next?.sent.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`))
   const isLoaded = ({ id, modifiedTime }: ServiceReview): boolean =>
-    modifiedTime <= cutoff && (next === undefined || modifiedTime < next.from || sent.has(`${id} ${modifiedTime}`))
+    modifiedTime <= cutoff &&
+    (next === undefined ||
+      modifiedTime < next.from ||
+      isInRange({ modifiedTime }, next.sentRange) ||
+      sent.has(`${id} ${modifiedTime}`))
   return {
     stream: name,
     rows: pipe(
@@ -194,12 +198,13 @@ const planNextRead = (source: SourceEnv, stream: string, state: unknown): NextRe
     E.map((decoded) => openExportState(decoded, source.startDate)),
     E.match(
       () => undefined,
-      ({ cursor, slack, sentRows, resumeToken }) => ({
+      ({ cursor, slack, sentRows, sentRange, resumeToken }) => ({
         from: filterFrom(source.startDate, cursor, source.lookback + slack),
         sent: [...sentRows, ...(O.isSome(resumeToken) ? resumeToken.value.recent : [])].map(([id, modifiedTime]) => ({
           id,
           modifiedTime,
         })),
+        ...defined({ sentRange: O.toUndefined(sentRange) }),
       }),
     ),
   )

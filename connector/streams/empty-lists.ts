@@ -221,6 +221,7 @@ const knowsRows = ({ startDate }: Pick<SourceEnv, 'startDate'>, state: unknown):
   (state.hasRows === true ||
     state.scan !== undefined ||
     state.recent !== undefined ||
+    state.recentRange !== undefined ||
     toMillis(String(state.modifiedTimeFrom)) > startDate)
 
 /** Whether the run resumes a full refresh of feedback by entity that has sent rows, so that none may be left. */

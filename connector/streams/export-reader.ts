@@ -19,13 +19,16 @@ import {
   digestFilters,
   type FetchPage,
   filterFrom,
+  isInRange,
   isResumable,
   leastAdvancedToken,
   matchesSentRow,
+  type ScanCompletion,
   type ScanEnv,
   type ScanFilters,
   type ScanItem,
   type ScanStart,
+  type SentRange,
   scan,
   scanScope,
 } from '../export'
@@ -73,7 +76,12 @@ type SharedStreamProgress<Item> = {
   readonly selectAttributes: (row: Row) => Row
   /** The start date of its state, if it is read again because the config's is earlier; milliseconds. */
   readonly movedBackFrom?: number
+  /** Rows that the scan before has held back, and this one sends. */
+  readonly overdue?: Overdue
 }
+
+/** `range`: its rows are not the ones that were sent. `saved`: the state until they are; the cursor has not moved. */
+type Overdue = { readonly range: SentRange; readonly saved: ExportStreamState }
 
 /** Reads an export once for all selected streams that are made of it; each gets the records after its own cursor. */
 export const createExportReader = <Item>(operation: ExportDefinition<Item>): Reader<SourceEnv, Item> => ({
@@ -127,16 +135,37 @@ const toStreamProgress = <Item>(
   source: SourceEnv,
   request: StreamRequest<Item>,
   state: ExportStreamState,
+  overdue?: Overdue,
 ): SharedStreamProgress<Item> => {
   const from = filterFrom(source.startDate, state.cursor, source.lookback + state.slack)
   const wasSent = matchesSentRow(state.sentRows)
+  const heldBack = O.toUndefined(state.sentRange)
   return {
     request,
     state,
-    isNew: (record) => record.modifiedTime >= from && !wasSent(record),
+    isNew: (record) =>
+      isInRange(record, overdue?.range) ||
+      (record.modifiedTime >= from && !isInRange(record, heldBack) && !wasSent(record)),
     selectAttributes: selectAttributes(request.attributes),
+    ...defined({ overdue }),
   }
 }
+
+/** A stream after a scan of it: its rows of a range that differ from those sent are not read yet, so that another scan has to send them. */
+const toNextProgress = <Item>(
+  source: SourceEnv,
+  { request, state }: SharedStreamProgress<Item>,
+  completion: ScanCompletion,
+): SharedStreamProgress<Item> => {
+  const next = completeExportState(state, source, completion)
+  if (O.isNone(state.sentRange) || !hasOverdueRows(state, completion)) return toStreamProgress(source, request, next)
+  const overdue = { range: state.sentRange.value, saved: { ...state, resumeToken: O.none } }
+  // What comes between the scans must not be held back: no further scan would send it.
+  return toStreamProgress(source, request, { ...next, sentRange: O.none }, overdue)
+}
+
+const hasOverdueRows = ({ sentRange }: ExportStreamState, { hasSameRows }: ScanCompletion): boolean =>
+  O.isSome(sentRange) && !hasSameRows(sentRange.value)
 
 /** What a scan of an operation works with; `fetch`: that of the operation, or one that watches its pages. */
 export const toScanEnv = <Item>(operation: ExportDefinition<Item>, source: SourceEnv, fetch: FetchPage): ScanEnv => ({
@@ -160,7 +189,7 @@ const readSharedScan = <Item>(
   const pages = collectPageWarnings(operation, clock.fetch, source.now)
   const start = toScanStart(operation, source, streams)
   const toItem = operation.toItem(source)
-  let completion: ScanItem['completion']
+  let completion: ScanCompletion | undefined
   /** Those that are still read; known once the service's time is. */
   let active: ReadonlyArray<SharedStreamProgress<Item>> | undefined
   const toEvents = function* (item: ScanItem, read: ReadonlyArray<SharedStreamProgress<Item>>): Iterable<ReaderEvent> {
@@ -176,7 +205,9 @@ const readSharedScan = <Item>(
       reportScanEnd(source, ended, { cutoff, isCertified: true, isResumed: O.isSome(start.resumeToken) })
     }
     yield* rowEvents(read, item.rows, toItem)
-    for (const stream of read) yield toCheckpoint(source, digest, stream, item)
+    for (const stream of read)
+      if (completion === undefined || !hasOverdueRows(stream.state, completion))
+        yield toCheckpoint(source, digest, stream, item)
   }
   const events = pipe(
     scan(toScanEnv(operation, source, pages.fetch))(start),
@@ -193,17 +224,28 @@ const readSharedScan = <Item>(
       )
     }),
   )
-  const afterScan = (): ReadonlyArray<SharedStreamProgress<Item>> =>
-    (active ?? streams).map(({ request, state }) =>
-      toStreamProgress(
-        source,
-        request,
-        completion === undefined ? state : completeExportState(state, source, completion),
-      ),
-    )
   // A resumed scan is complete only up to its old cutoff: a second scan reads at once what has changed since then.
-  return O.isNone(start.resumeToken) ? events : concatFeed(() => readSharedScan(operation, source, afterScan()))(events)
+  const listUnfinished = (): ReadonlyArray<SharedStreamProgress<Item>> => {
+    const end = completion
+    const next = end === undefined ? [] : (active ?? streams).map((stream) => toNextProgress(source, stream, end))
+    return O.isSome(start.resumeToken) ? next : next.filter(({ overdue }) => overdue !== undefined)
+  }
+  const readUnfinished = (): Feed<Failure, ReaderEvent> => {
+    const unfinished = listUnfinished()
+    return unfinished.length === 0 ? feedOf() : failAlone(unfinished)(readSharedScan(operation, source, unfinished))
+  }
+  return concatFeed(readUnfinished)(events)
 }
+
+/** A failure is one of these streams: the others have ended. */
+const failAlone = <Item>(streams: ReadonlyArray<SharedStreamProgress<Item>>) =>
+  async function* (feed: Feed<Failure, ReaderEvent>): Feed<Failure, ReaderEvent> {
+    for await (const event of feed)
+      if (E.isRight(event)) yield event
+      else
+        for (const { request } of streams)
+          yield E.right({ _tag: 'Failed', stream: request.stream, failure: event.left })
+  }
 
 /** The streams whose cursor lies ahead of the service's time fail. Left: nothing is to be read, since all of them do, or start_date. */
 const refuseFuture = <Item>(
@@ -235,7 +277,7 @@ const refuseFuture = <Item>(
 const toCompleteScan = (
   { origin: { startDate, cursor, lookback } }: ScanStart,
   digest: string,
-  completion: NonNullable<ScanItem['completion']>,
+  completion: ScanCompletion,
 ): CompleteScan => ({
   from: filterFrom(startDate, cursor, lookback),
   state: encodeExportState(
@@ -254,10 +296,10 @@ const toScanStart = <Item>(
   const { startDate, lookback, partition } = source
   const filters = operation.filters(source)
   const cursor = streams
-    .map(({ state }) =>
+    .map(({ state, overdue }) =>
       pipe(
         state.cursor,
-        O.map((time) => time - state.slack),
+        O.map((time) => Math.min(time - state.slack, (overdue?.range.from ?? time) + lookback)),
       ),
     )
     .reduce(earlierCursor)
@@ -265,11 +307,12 @@ const toScanStart = <Item>(
     operation.hasMentionTime && O.isSome(partition)
       ? { filters, windows: partitionWindows(partition.value, startDate, source.now(), filters) }
       : { filters }
+  const ranges = streams.flatMap(({ state }) => (O.isSome(state.sentRange) ? [state.sentRange.value.from] : []))
   const plan = { now: source.now(), from: filterFrom(startDate, cursor, lookback), filters: scanScope(scope) }
   const tokens = RA.compact(streams.map(({ state }) => state.resumeToken)).filter(isResumable(plan))
   return {
     ...scope,
-    origin: { startDate, cursor, lookback },
+    origin: { startDate, cursor, lookback, ...(ranges.length === 0 ? {} : { rangeFrom: Math.min(...ranges) }) },
     resumeToken: tokens.length === streams.length ? leastAdvancedToken(tokens) : O.none,
   }
 }
@@ -299,13 +342,15 @@ function* rowEvents<Item>(
 const toCheckpoint = <Item>(
   source: SourceEnv,
   digest: string,
-  { request, state }: SharedStreamProgress<Item>,
+  { request, state, overdue }: SharedStreamProgress<Item>,
   { completion, resumeToken }: ScanItem,
 ): ReaderEvent => ({
   _tag: 'Checkpoint',
   stream: request.stream,
   state:
     completion === undefined
-      ? () => encodeOpenScan(state, source.startDate, digest, resumeToken())
+      ? overdue === undefined
+        ? () => encodeOpenScan(state, source.startDate, digest, resumeToken())
+        : () => encodeExportState(overdue.saved, source.startDate, digest)
       : () => encodeExportState(completeExportState(state, source, completion), source.startDate, digest),
 })

@@ -15,6 +15,7 @@ import {
   type ScanFilters,
   type ScanItem,
   type ScanWindow,
+  SentRange,
   SentRows,
 } from '../export'
 import { isStartMovedBack, startAfterRun } from './start-date'
@@ -22,7 +23,14 @@ import { isStartMovedBack, startAfterRun } from './start-date'
 /** The state of an export stream as JSON (docs/state.md): cursor, slack, start date, digest of the filters, sent rows, resume token. */
 const ExportState = t.intersection([
   t.type({ modifiedTimeFrom: Instant }),
-  t.partial({ startDate: Instant, slack: t.number, filters: t.string, recent: SentRows, scan: t.unknown }),
+  t.partial({
+    startDate: Instant,
+    slack: t.number,
+    filters: t.string,
+    recent: SentRows,
+    recentRange: SentRange,
+    scan: t.unknown,
+  }),
 ])
 type ExportState = t.TypeOf<typeof ExportState>
 
@@ -36,6 +44,8 @@ export type ExportStreamState = {
   readonly slack: number
   readonly filtersDigest: O.Option<string>
   readonly sentRows: SentRows
+  /** Sent rows that are too many to list. */
+  readonly sentRange: O.Option<SentRange>
   readonly resumeToken: O.Option<ResumeToken>
 }
 
@@ -45,6 +55,7 @@ export const emptyExportState: ExportStreamState = {
   slack: 0,
   filtersDigest: O.none,
   sentRows: [],
+  sentRange: O.none,
   resumeToken: O.none,
 }
 
@@ -60,12 +71,13 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
             configFailure(
               `The state of ${stream} is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
             ),
-          ({ modifiedTimeFrom, startDate, slack = 0, filters, recent = [], scan }) => ({
+          ({ modifiedTimeFrom, startDate, slack = 0, filters, recent = [], recentRange, scan }) => ({
             cursor: O.some(toMillis(modifiedTimeFrom)),
             readSince: O.map(toMillis)(O.fromNullable(startDate)),
             slack: Math.max(0, slack),
             filtersDigest: O.fromNullable(filters),
             sentRows: recent,
+            sentRange: O.fromNullable(recentRange),
             resumeToken: scan === undefined ? O.none : decodeResumeToken(scan),
           }),
         ),
@@ -88,12 +100,14 @@ export const completeExportState = (
   const cursor = nextCursor(state.cursor, newestRowTime)
   const certain = O.map((time: number) => time - state.slack)(state.cursor)
   const slack = cursorSlack(cursor, nextCursor(certain, certainTime), startDate)
+  const { rows, range } = sentRowsSince(filterFrom(startDate, cursor, lookback + slack))
   return {
     ...state,
     cursor,
     readSince: O.some(startAfterRun(state.readSince, startDate, readsOnFrom(state, lookback))),
     slack,
-    sentRows: sentRowsSince(filterFrom(startDate, cursor, lookback + slack)),
+    sentRows: rows,
+    sentRange: O.fromNullable(range),
     resumeToken: O.none,
   }
 }
@@ -111,7 +125,7 @@ export const encodeOpenScan = (
 
 /** The state between scans, as JSON. `startDate` in milliseconds. */
 export const encodeExportState = (
-  { cursor, readSince, slack, sentRows }: ExportStreamState,
+  { cursor, readSince, slack, sentRows, sentRange }: ExportStreamState,
   startDate: number,
   filters: string,
 ): ExportState => ({
@@ -120,6 +134,7 @@ export const encodeExportState = (
   ...(slack === 0 ? {} : { slack }),
   filters,
   ...(sentRows.length === 0 ? {} : { recent: sentRows }),
+  ...(O.isNone(sentRange) ? {} : { recentRange: sentRange.value }),
 })
 
 /** The most sent rows that a merged state remembers: as many as a scan's own state. */
@@ -183,8 +198,10 @@ const mergeExportStates = (states: ReadonlyArray<CompleteState>): unknown => {
   const slack = Math.max(...states.map((state) => Number(state.slack ?? 0)))
   const recent = states.flatMap((state) => (Array.isArray(state.recent) ? state.recent : []))
   const distinct = [...new Map(recent.map((row) => [JSON.stringify(row), row])).values()]
+  // Each range is of the rows of one share alone: the first run of all sends them once more, and then knows them.
+  const { recentRange: _, ...kept } = earliest
   return {
-    ...earliest,
+    ...kept,
     ...(slack === 0 ? {} : { slack }),
     recent: distinct.length > maxMergedRows ? [] : distinct,
   }
@@ -244,7 +261,7 @@ export const rewindStates = (
 ): E.Either<Failure, SourceState> => {
   const given = states[stream]
   const oldest = versions.reduce((least, { modifiedTime }) => Math.min(least, modifiedTime), cutoff)
-  const { recent: _, slack: __, scan: ___, ...kept } = t.UnknownRecord.is(given) ? given : {}
+  const { recent: _, recentRange: __, slack: ___, scan: ____, ...kept } = t.UnknownRecord.is(given) ? given : {}
   const rewound = { ...kept, modifiedTimeFrom: toInstant(oldest), filters: digestFilters(filters) }
   const windows = toMentionWindows(versions, filters)
   return pipe(

@@ -12,7 +12,13 @@ describe('completeExportState', () => {
     ['the start date, where nothing is: a single row may be dated in the future', O.none, O.none, startDate],
     ['what was certain before, where nothing new is', O.some(5_000_000), O.none, 5_000_000],
   ])('lets the next run read from a lookback before %s', (_, before, certainTime, expected) => {
-    const completion = { newestRowTime: O.some(newest), certainTime, cutoff: newest, sentRowsSince: () => [] }
+    const completion = {
+      newestRowTime: O.some(newest),
+      certainTime,
+      cutoff: newest,
+      sentRowsSince: () => ({ rows: [] }),
+      hasSameRows: () => true,
+    }
     const state = completeExportState({ ...emptyExportState, cursor: before }, { startDate, lookback }, completion)
     expect(state.cursor).toEqual(O.some(newest))
     expect(newest - state.slack).toBe(expected)

@@ -5,9 +5,10 @@ import * as TE from 'fp-ts/TaskEither'
 import type { Failure } from '../../connector/cdk/failure'
 import type { Feed } from '../../connector/cdk/feed'
 import type { FetchPage } from '../../connector/export/fetch-page'
-import { cursorSlack, filterFrom, matchesSentRow, nextCursor, type SentRows } from '../../connector/export/scan/cutoff'
+import { cursorSlack, filterFrom, nextCursor } from '../../connector/export/scan/cutoff'
 import { decodeResumeToken, isResumable } from '../../connector/export/scan/resume-token'
 import { type ScanEnv, type ScanItem, scan } from '../../connector/export/scan/scan'
+import { matchesSentRow, type SentRows } from '../../connector/export/scan/sent-rows'
 import { allScanRules, type ScanRules } from '../../connector/export/scan/state'
 import { type ExportTraits, type SimulatedExport, simulateExport } from './export-simulation'
 import { random } from './random'
@@ -139,7 +140,7 @@ export const runStream = async (
           cursor: O.toUndefined(next),
           slack,
           recent: JSON.parse(
-            JSON.stringify(item.completion.sentRowsSince(filterFrom(startDate, next, lookback + slack))),
+            JSON.stringify(item.completion.sentRowsSince(filterFrom(startDate, next, lookback + slack)).rows),
           ),
           scan: undefined,
         }

@@ -3,10 +3,11 @@ import { pipe } from 'fp-ts/function'
 import { type Failure, transientFailure } from '../../cdk'
 import type { CutRecord } from '../cut/record'
 import type { ExportPage } from '../fetch-page'
-import { chooseCutoff, collectSentRows, infoNote, type RunNote } from './cutoff'
+import { chooseCutoff, infoNote, type RunNote } from './cutoff'
 import { assignPositions, checkOrder, type OrderCheck, putNewestLast, type RowHistory } from './history'
 import { certifyPage, maxRereads } from './pass'
 import { advanceScan } from './progress'
+import { collectSentRows } from './sent-rows'
 import {
   addToRound,
   firstExactRound,

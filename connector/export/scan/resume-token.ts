@@ -4,8 +4,8 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, Integer, toInstant, toMillis } from '../../api'
 import { defined } from '../../cdk'
-import { restoreCollector, SentRows, sentRowsSince } from './cutoff'
 import type { RowHistory, SampledRows } from './history'
+import { listSentRows, restoreCollector, SentRows } from './sent-rows'
 import {
   certainTime,
   newPass,
@@ -136,7 +136,7 @@ export const toResumeToken = (
   origin: ScanOrigin,
   now: number,
 ): ResumeToken => {
-  const { horizon } = state.sentRows
+  const { rows: recent, horizon } = listSentRows(state.sentRows, nextFilterFrom(origin, state))
   return {
     from: toInstant(state.from),
     filters: digestFilters(scope),
@@ -149,7 +149,7 @@ export const toResumeToken = (
     limit: state.limit,
     flawed: state.isUncertified,
     unmentioned: state.rowsWithoutMention,
-    recent: sentRowsSince(state.sentRows, nextFilterFrom(origin, state)),
+    recent,
     saved: toInstant(now),
     ...defined({
       signpost: state.cutoff === undefined ? undefined : toInstant(state.cutoff),

@@ -14,10 +14,11 @@ import {
   type PageRequest,
   requestsAhead,
 } from '../fetch-page'
-import { infoNote, type RunNote, type SentRows, sentRowsSince } from './cutoff'
+import { infoNote, type RunNote } from './cutoff'
 import { createRowHistory } from './history'
 import { processPage } from './process-page'
 import { fromResumeToken, type ResumeToken, sampleRows, toResumeToken } from './resume-token'
+import { hasSameRows, type SentBefore, type SentRange, sentRowsSince } from './sent-rows'
 import { allScanRules, certainTime, newScanState, type ScanOrigin, type ScanRules, type ScanState } from './state'
 import { type ScanFilters, type ScanScope, type ScanWindow, wholeWindow } from './window'
 
@@ -66,8 +67,10 @@ export type ScanCompletion = {
   /** The time up to which nothing can have been missed, whichever clock stamps the rows. */
   readonly certainTime: O.Option<number>
   readonly cutoff: number
-  /** The rows that the next run's filter `from` (milliseconds) serves again. */
-  readonly sentRowsSince: (from: number) => SentRows
+  /** What is known of the rows that the next run's filter `from` (milliseconds) serves again. */
+  readonly sentRowsSince: (from: number) => SentBefore
+  /** Whether the scan has met exactly the rows of a range that an earlier one has sent; `origin.rangeFrom` is not later than it. */
+  readonly hasSameRows: (range: SentRange) => boolean
 }
 
 /**
@@ -235,4 +238,5 @@ const toCompletion = (state: ScanState): ScanCompletion => ({
   certainTime: certainTime(state),
   cutoff: state.cutoff ?? 0,
   sentRowsSince: (from) => sentRowsSince(state.sentRows, from),
+  hasSameRows: (range) => hasSameRows(state.sentRows, range),
 })

@@ -1,6 +1,7 @@
 import * as O from 'fp-ts/Option'
-import { emptyCollector, filterFrom, nextCursor, type SentRowCollector } from './cutoff'
+import { filterFrom, nextCursor } from './cutoff'
 import type { RowVersion } from './history'
+import { emptyCollector, type SentRowCollector } from './sent-rows'
 import { isExact, type ScanFilters, type ScanWindow } from './window'
 
 /** The safeguards of a pass. Only tests switch one off, to show that rows are lost without it. */
@@ -74,7 +75,13 @@ export const newPass = (from: number): Pass => ({
 })
 
 /** Where a run reads from; milliseconds. */
-export type ScanOrigin = { readonly startDate: number; readonly cursor: O.Option<number>; readonly lookback: number }
+export type ScanOrigin = {
+  readonly startDate: number
+  readonly cursor: O.Option<number>
+  readonly lookback: number
+  /** Rows since then are compared with those that an earlier run has sent. */
+  readonly rangeFrom?: number
+}
 
 /** What a scan reads and how: the same for all its pages. */
 export type ScanContext = {
@@ -245,9 +252,12 @@ export const isUpToCutoff =
   ({ modifiedTime }: RowVersion): boolean =>
     cutoff !== undefined && modifiedTime <= cutoff
 
-/** If the scan ended now: the `modifiedTimeFrom` of the next run, milliseconds. */
+/** If the scan ended now: from when on its rows must be known, for the `modifiedTimeFrom` of the next run; milliseconds. */
 export const nextFilterFrom = (origin: ScanOrigin, state: ScanState): number =>
-  filterFrom(origin.startDate, nextCursor(origin.cursor, certainTime(state)), origin.lookback)
+  Math.min(
+    filterFrom(origin.startDate, nextCursor(origin.cursor, certainTime(state)), origin.lookback),
+    origin.rangeFrom ?? Number.POSITIVE_INFINITY,
+  )
 
 /** Rows that two successive pages share: 10 or a fiftieth of the longest page, doubled after each rewind, at most half a page. */
 export const overlapSize = (longestPage: number, doublings: number): number =>

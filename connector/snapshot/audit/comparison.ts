@@ -152,14 +152,17 @@ const readExpected = async (
     await consumeFeed(batchFeed(appendBatchRows)(changes), (rows) =>
       db.appendColumns('changed', [VARCHAR], [rows.map(({ id }) => id)]),
     )
-  // A long list of sent rows is not kept in a state: then any of them may have been sent.
+  // Where a state knows no rows, or a range of them, any of these may have been sent.
   if (next !== undefined && next.sent.length > 0)
     await db.appendColumns(
       'sent',
       [VARCHAR, BIGINT],
       [next.sent.map(({ id }) => id), next.sent.map(({ modifiedTime }) => BigInt(modifiedTime))],
     )
-  const lateFrom = next === undefined || next.sent.length === 0 ? cutoff : next.from - 1
+  const lateFrom =
+    next === undefined || (next.sent.length === 0 && next.sentRange === undefined)
+      ? cutoff
+      : (next.sentRange?.until ?? next.from - 1)
   // Clocks go back once a year: what they put on the other side of a bound is left out.
   const [shown] = await db.query(
     `SELECT ${shownSql(String(service.startDate), zone)}::VARCHAR AS from_time, ${shownSql(String(cutoff), zone)}::VARCHAR AS cutoff`,

@@ -14,8 +14,15 @@ export type ServiceReview = {
   readonly modifiedTime: number
 }
 
+/** Rows that a state knows as sent by their number: all those with a time in this range, both ends included. */
+export type CountedRange = { readonly from: number; readonly until: number; readonly count: number }
+
 /** What the next run reads of an export: everything since `from`, except the rows that it knows as sent. */
-export type NextRead = { readonly from: number; readonly sent: ReadonlyArray<ServiceReview> }
+export type NextRead = {
+  readonly from: number
+  readonly sent: ReadonlyArray<ServiceReview>
+  readonly sentRange?: CountedRange
+}
 
 /** What `verify` reads from the service; the caller implements it. Times in milliseconds since 1970. */
 export type ServiceReviews = {
@@ -84,6 +91,8 @@ export const compareReviews = async (
   await insertFeed(db, '_changed', service.changedSince(cutoff), (rows) => rows)
   await first
   onStep('Comparing the service with the file')
+  await addSentRange(db, '_sent', '_service', nextReviews?.sentRange)
+  await addSentRange(db, '_sent_deletions', '_deleted', nextDeletions?.sentRange)
   await db.run(movingSql(deletedFrom))
   const names = new Set((await db.query('SELECT table_name FROM duckdb_tables()')).map((row) => String(row.table_name)))
   await db.run(`${knownDeletionsSql(names)}; ${forgottenReviewsSql(names)}`)
@@ -149,6 +158,19 @@ const insertServiceReviews = async (
       rows.map(({ modifiedTime }) => new DuckDBTimestampTZValue(BigInt(Math.trunc(modifiedTime)) * 1000n)),
     ],
   )
+}
+
+/** If the service has as many rows in the range as were sent, the next run sends none of them again; else all of them. */
+const addSentRange = async (
+  db: Database,
+  sent: ServiceTable,
+  served: ServiceTable,
+  range: CountedRange | undefined,
+): Promise<void> => {
+  if (range === undefined) return
+  const rows = `FROM ${served} WHERE time BETWEEN ${instantSql(range.from)} AND ${instantSql(range.until)}`
+  const count = await db.scalar(`SELECT count(DISTINCT id) ${rows}`)
+  if (Number(count) === range.count) await db.run(`INSERT INTO ${sent} SELECT DISTINCT id, time ${rows}`)
 }
 
 const instantSql = (time: number): string => `make_timestamptz(${Math.trunc(time)}::BIGINT * 1000)`

@@ -13,6 +13,7 @@ import {
   scanStartTime,
   toResumeToken,
 } from '../../../connector/export/scan/resume-token'
+import { restoreCollector } from '../../../connector/export/scan/sent-rows'
 import { firstExactRound, newScanState, type ScanState } from '../../../connector/export/scan/state'
 import { wholeWindow } from '../../../connector/export/scan/window'
 
@@ -40,7 +41,7 @@ describe('a resume token', () => {
     const busy: ScanState = {
       ...state,
       newestRowTime: at - 20,
-      sentRows: { horizon: at - 30, rows: new Map() },
+      sentRows: restoreCollector(at - 30, []),
       isUncertified: true,
       rowsWithoutMention: 2,
       pass: {
@@ -146,7 +147,7 @@ describe('a resume token', () => {
   })
 
   test('keeps the rows that the next filter serves again', () => {
-    const sentRows = { horizon: Number.NEGATIVE_INFINITY, rows: new Map([['3', { modifiedTime: at, text: 'digest' }]]) }
+    const sentRows = restoreCollector(Number.NEGATIVE_INFINITY, [['3', at, 'digest']])
     const kept = toResumeToken({ ...state, sentRows }, [], filters, origin, at)
     expect(kept.recent).toEqual([['3', at, 'digest']])
     expect(fromResumeToken(kept).sentRows).toEqual(sentRows)

@@ -103,7 +103,7 @@ describe('an item', () => {
     const { completion, rows, notes } = items.at(-1) ?? {}
     expect([rows, notes]).toEqual([[], []])
     expect(completion).toMatchObject({ cutoff, newestRowTime: O.some(cutoff), certainTime: O.some(cutoff) })
-    expect(completion?.sentRowsSince(cutoff - 120_000).map(([id]) => id)).toEqual(['29', '30', '31'])
+    expect(completion?.sentRowsSince(cutoff - 120_000).rows.map(([id]) => id)).toEqual(['29', '30', '31'])
     const nothing = await readAll(serve(60), {}, { windows: [] })
     expect(nothing).toMatchObject({ log: ['read 0'], items: [{ completion: { cutoff: 0, newestRowTime: O.none } }] })
   })
