@@ -82,6 +82,10 @@ export type RunResult = {
   readonly sent: ReadonlyArray<string>
   readonly failure: Failure | undefined
   readonly finished: boolean
+  /** How many rows it was given. */
+  readonly read: number
+  /** Up to when a run that has finished has read everything. */
+  readonly cutoff?: number
 }
 
 /** One run of one stream, as the stream's reader does it. */
@@ -114,11 +118,13 @@ export const runStream = async (
   const isSentRow = matchesSentRow(state.recent)
   const sent: string[] = []
   let current = state
+  let end: Pick<RunResult, 'read' | 'cutoff'> = { read: 0 }
   /** Makes the token of the last item that was stored; only a run that is stopped needs it. */
   let makeToken: ReaderItem['resumeToken'] | undefined
   let items = 0
   for await (const answer of feed) {
-    if (E.isLeft(answer)) return { state: { ...current, scan: undefined }, sent, failure: answer.left, finished: false }
+    if (E.isLeft(answer))
+      return { state: { ...current, scan: undefined }, sent, failure: answer.left, finished: false, ...end }
     const item = answer.right
     settings.watch?.(item)
     for (const row of item.rows.filter((one) => !isSentRow(one))) {
@@ -126,6 +132,7 @@ export const runStream = async (
       if (stream === 'reviews') upsert(destination, row.id, row.modifiedTime, row.raw)
       else deleteRow(destination, row.id, row.modifiedTime)
     }
+    end = { read: end.read + item.rows.length, ...(item.completion && { cutoff: item.completion.cutoff }) }
     items += 1
     const isCrash = settings.crash !== undefined && items >= settings.crash.items
     if (!isCrash || settings.crash?.stateKept) {
@@ -148,10 +155,16 @@ export const runStream = async (
     }
     if (isCrash) {
       const token = makeToken === undefined ? {} : { scan: JSON.parse(JSON.stringify(makeToken())) }
-      return { state: { ...current, ...token }, sent, failure: undefined, finished: item.completion !== undefined }
+      return {
+        state: { ...current, ...token },
+        sent,
+        failure: undefined,
+        finished: item.completion !== undefined,
+        ...end,
+      }
     }
   }
-  return { state: current, sent, failure: undefined, finished: true }
+  return { state: current, sent, failure: undefined, finished: true, ...end }
 }
 
 /** How many times the fewest requests a scan may take: rounds over a list without order ask for each page four times, up to 30 rounds. */
@@ -206,6 +219,33 @@ export const compareWithTruth = ({ service, destination }: RunSettings): Readonl
   ]
 }
 
+/** How a run of a stream ended. */
+export type RunEnd = {
+  readonly stream: 'reviews' | 'deletions'
+  readonly run: number
+  /** Nothing changed any more. */
+  readonly isQuiet: boolean
+  readonly end: 'COMPLETE' | 'INCOMPLETE' | 'stopped'
+  readonly message?: string
+  readonly requests: number
+  /** How many rows it was given. */
+  readonly read: number
+  /** The rows that a complete run lacks, though nothing has touched them since it began. */
+  readonly lacking: ReadonlyArray<string>
+}
+
+/** The rows before `time` that nothing has touched since and the destination lacks. */
+const findLacking = (
+  stream: RunEnd['stream'],
+  { service, destination }: Pick<RunSettings, 'service' | 'destination'>,
+  time: number,
+): ReadonlyArray<string> =>
+  stream === 'reviews'
+    ? [...service.restedBefore(time)]
+        .filter(([id, version]) => destination.rows.get(id)?.version !== version)
+        .map(([id]) => id)
+    : [...service.deleted()].filter(([id, at]) => at < time && !destination.deleted.has(id)).map(([id]) => id)
+
 /** How a service is read in several runs. */
 export type SimulationPlan = {
   readonly seed: number
@@ -229,6 +269,7 @@ export type SimulationOutcome = {
   /** The failures of the last runs, when nothing changes any more. */
   readonly unfinished: ReadonlyArray<string>
   readonly messages: ReadonlyArray<string>
+  readonly ends: ReadonlyArray<RunEnd>
   readonly warnings: ReadonlyArray<string>
   /** The rows that one more run of an unchanged service sends. */
   readonly repeated: ReadonlyArray<string>
@@ -259,12 +300,39 @@ export const runSimulation = async (traits: ExportTraits, plan: SimulationPlan):
   }
   const crash = (): object =>
     plan.crashes && draw() < 0.6 ? { crash: { items: 1 + Math.floor(draw() * 15), stateKept: draw() < 0.5 } } : {}
+  const ends: RunEnd[] = []
+  let runCount = 0
+  /** When the read began that the next run of a stream goes on with. */
+  const begun = new Map<RunEnd['stream'], number>()
+  const runOne = async (stream: RunEnd['stream'], state: StreamState, crashPlan: () => object): Promise<RunResult> => {
+    const before = service.requests()
+    const begin = Math.min(service.now(), begun.get(stream) ?? service.now())
+    begun.set(stream, begin)
+    const done = await runStream(stream, { ...settings, ...crashPlan() }, state)
+    const { failure, finished, cutoff } = done
+    if (finished || failure !== undefined) begun.delete(stream)
+    ends.push({
+      stream,
+      run: runCount,
+      isQuiet: !service.isBusy(),
+      end: finished ? 'COMPLETE' : failure === undefined ? 'stopped' : 'INCOMPLETE',
+      ...(failure === undefined ? {} : { message: failure.message }),
+      requests: service.requests() - before,
+      read: done.read,
+      lacking:
+        cutoff === undefined
+          ? []
+          : findLacking(stream, settings, Math.min(cutoff, begin - traits.lag - traits.replicaLag)),
+    })
+    return done
+  }
   const runBoth = async (
     states: readonly [RunResult['state'], RunResult['state']],
     crashPlan: () => object,
   ): Promise<readonly [RunResult, RunResult]> => {
-    const deletions = await runStream('deletions', { ...settings, ...crashPlan() }, states[0])
-    const reviews = await runStream('reviews', { ...settings, ...crashPlan() }, states[1])
+    const deletions = await runOne('deletions', states[0], crashPlan)
+    const reviews = await runOne('reviews', states[1], crashPlan)
+    runCount += 1
     service.sleep(Math.floor(draw() * 30 * minute))
     return [deletions, reviews]
   }
@@ -289,6 +357,7 @@ export const runSimulation = async (traits: ExportTraits, plan: SimulationPlan):
     differences: compareWithTruth(settings),
     requests,
     messages,
+    ends,
     failures,
     unfinished: last.flatMap(({ failure }) => (failure === undefined ? [] : [failure.message])),
     warnings,

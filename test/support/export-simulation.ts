@@ -1,7 +1,9 @@
 import * as TE from 'fp-ts/TaskEither'
+import type { ApiError } from '../../connector/api/error'
+import type { ExportFilter } from '../../connector/api/model/review'
 import { toInstant, toMillis } from '../../connector/cdk/scalar'
 import type { CutRecord } from '../../connector/export/cut/record'
-import type { FetchPage } from '../../connector/export/fetch-page'
+import type { FetchPage, PageRequest } from '../../connector/export/fetch-page'
 import { random } from './random'
 
 export type Order = 'ascending' | 'descending' | 'id' | 'ties' | 'random'
@@ -37,12 +39,15 @@ export type ExportTraits = {
   readonly latency: number
   /** Whether bounds of filters are inclusive. */
   readonly inclusive: boolean
-  /** Whether pages at times have fewer rows than asked for. */
+  /** Whether pages at times have fewer rows than asked for: at least this share of them. */
   readonly shortPages: boolean
+  readonly shortestPage: number
+  /** The fewest rows of a full page, whose number is drawn for each answer from here to `clamp`; 0: always `clamp`. */
+  readonly leastClamp: number
   /** The share of reviews that have no mention time. */
   readonly unmentioned: number
-  /** Whether the echo in its answers tells the clamped limit. */
-  readonly echo: boolean
+  /** Whether the echo in its answers tells the limit: the clamped one, or the one asked for. */
+  readonly echo: boolean | 'asked'
   /** Rows that never change and are dated, by mistake, this long after the moment at which the simulation begins. */
   readonly futureDates: ReadonlyArray<number>
   readonly ties: TieOrder
@@ -56,6 +61,20 @@ export type ExportTraits = {
   readonly lowerLimit: number
   /** What the service makes of filters by mention time: reviews without one match none, match any, or all reviews match. */
   readonly mentionFilter: 'kept' | 'lenient' | 'ignored'
+  /** Over how many successive seconds the mention times are spread; 0: over 300 days, to the millisecond. */
+  readonly mentionSeconds: number
+  /** Whether only reviews of the last 90 days are listed unless the request bounds the mention time, and whether the echo tells so. */
+  readonly defaultRange: 'none' | 'told' | 'untold'
+  /** Whether it refuses an offset behind the last row. */
+  readonly refusesEnd: boolean
+  /** Every second answer shows the rows as they were so long ago, as from a replica that is behind. */
+  readonly replicaLag: number
+  /** Every second answer has at most so many rows; 0: as many as the others. */
+  readonly replicaClamp: number
+  /** From this request on all answers are empty for `outageTime` milliseconds; 0: never. */
+  readonly outageAt: number
+  /** How much later than it is the service takes `modifiedTimeFrom` to be. */
+  readonly filterShift: number
 }
 
 export const stableTraits: ExportTraits = {
@@ -75,6 +94,8 @@ export const stableTraits: ExportTraits = {
   latency: 200,
   inclusive: false,
   shortPages: false,
+  shortestPage: 0.4,
+  leastClamp: 0,
   unmentioned: 0,
   echo: false,
   futureDates: [],
@@ -85,7 +106,16 @@ export const stableTraits: ExportTraits = {
   lowerAfter: 0,
   lowerLimit: 0,
   mentionFilter: 'kept',
+  mentionSeconds: 0,
+  defaultRange: 'none',
+  refusesEnd: false,
+  replicaLag: 0,
+  replicaClamp: 0,
+  outageAt: 0,
+  filterShift: 0,
 }
+
+const day = 86_400_000
 
 type Row = {
   readonly id: number
@@ -127,6 +157,7 @@ export type SimulatedExport = {
   readonly sleep: (millis: number) => void
   /** Stops all activity. */
   readonly calm: () => void
+  readonly isBusy: () => boolean
   readonly requests: () => number
   /** How many rows a page has at least if so many are asked for and more follow. */
   readonly shortestPage: (limit: number) => number
@@ -134,6 +165,8 @@ export type SimulatedExport = {
   readonly truth: () => ReadonlyMap<string, number>
   /** The ids of the rows that are dated in the future. */
   readonly futureIds: ReadonlySet<string>
+  /** Live reviews whose last version has a modifiedTime before this time, without those dated in the future: version by id. */
+  readonly restedBefore: (time: number) => ReadonlyMap<string, number>
   /** Deleted reviews by id, with the time. */
   readonly deleted: () => ReadonlyMap<string, number>
   /** The most requests that were pending at one time. */
@@ -142,10 +175,29 @@ export type SimulatedExport = {
 
 const start = Date.UTC(2026, 0, 1)
 
+/** What a service holds at one time: by id the versions that may still be served, the newest last, and the deletions. */
+type Holdings = {
+  readonly live: ReadonlyMap<number, readonly Row[]>
+  readonly deleted: ReadonlyMap<number, { readonly time: number; readonly visible: number }>
+}
+
+const listReviews = ({ live }: Holdings, time: number): readonly Row[] =>
+  [...live.values()].flatMap((versions) => {
+    const visibleVersion = versions.filter(({ visible }) => visible <= time).at(-1)
+    return visibleVersion === undefined ? [] : [visibleVersion]
+  })
+
+const listDeletions = ({ deleted }: Holdings, now: number): readonly Row[] =>
+  [...deleted].flatMap(([id, { time, visible }]) =>
+    visible <= now ? [{ id, modifiedTime: time, visible, mention: undefined, source: 1 + (id % 6), version: 0 }] : [],
+  )
+
+const offsetRefused: ApiError = { _tag: 'Http', status: 400, message: 'the offset is too large' }
+
 export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExport => {
   const draw = random(seed)
   const below = (n: number): number => Math.floor(draw() * n)
-  let clock = start + 30 * 86_400_000
+  let clock = start + 30 * day
   let requests = 0
   let pending = 0
   let mostPending = 0
@@ -159,7 +211,11 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
   const deletedRows = new Map<number, { readonly time: number; readonly visible: number }>()
   const ids: number[] = []
   const futureIds = new Set<string>()
+  /** What it held after each request that a replica may still show, by the time; only where one is behind. */
+  const earlier: { readonly time: number; readonly holdings: Holdings }[] = []
 
+  const drawMention = (): number =>
+    traits.mentionSeconds === 0 ? start - below(300 * day) : start - 60 * day - below(traits.mentionSeconds) * 1000
   const stamp = (time: number): Pick<Row, 'modifiedTime' | 'visible'> => ({
     modifiedTime: time,
     visible: time + (traits.lag > 0 && draw() < 0.5 ? below(traits.lag) : 0),
@@ -173,7 +229,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
     storeVersion({
       id,
       ...stamp(time),
-      mention: draw() < traits.unmentioned ? undefined : start - below(300 * 86_400_000),
+      mention: draw() < traits.unmentioned ? undefined : drawMention(),
       source: 1 + below(6),
       version: version++,
     })
@@ -191,7 +247,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
     storeVersion({
       id,
       ...stamp(clock),
-      mention: start - below(300 * 86_400_000),
+      mention: drawMention(),
       source: 1 + below(6),
       version: version++,
     })
@@ -210,7 +266,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
       id,
       modifiedTime: clock + future,
       visible: clock,
-      mention: start - below(300 * 86_400_000),
+      mention: drawMention(),
       source: 1 + below(6),
       version: version++,
     })
@@ -237,6 +293,21 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
         else addRow(clock)
       }
     }
+  }
+
+  const isReplica = (): boolean => requests % 2 === 1
+  const noteHoldings = (): void => {
+    if (traits.replicaLag === 0) return
+    earlier.push({ time: clock, holdings: { live: new Map(liveRows), deleted: new Map(deletedRows) } })
+    while ((earlier[1]?.time ?? clock) < clock - traits.replicaLag) earlier.shift()
+  }
+  noteHoldings()
+  /** What the answer shows, and the time at which it was so. */
+  const served = (): readonly [Holdings, number] => {
+    const now: Holdings = { live: liveRows, deleted: deletedRows }
+    if (traits.replicaLag === 0 || !isReplica()) return [now, clock]
+    const time = clock - traits.replicaLag
+    return [earlier.findLast((one) => one.time <= time)?.holdings ?? earlier[0]?.holdings ?? now, time]
   }
 
   const mergeAt = 3 + below(8)
@@ -280,8 +351,54 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
       : sorted
   }
 
+  const createFilter = (request: PageRequest): ((row: Row) => boolean) => {
+    const from = toMillis(request.modifiedTimeFrom) + traits.filterShift
+    const after = request.mentionTimeAfter === undefined ? undefined : toMillis(request.mentionTimeAfter)
+    const before = request.mentionTimeBefore === undefined ? undefined : toMillis(request.mentionTimeBefore)
+    const hasDefault = traits.defaultRange !== 'none' && after === undefined && before === undefined
+    return ({ modifiedTime, mention, source }) =>
+      (traits.inclusive ? modifiedTime >= from : modifiedTime > from) &&
+      (request.sources?.includes(source) ?? true) &&
+      (!hasDefault || mention === undefined || mention >= clock - 90 * day) &&
+      (traits.mentionFilter === 'ignored' ||
+        (mention === undefined
+          ? (after === undefined && before === undefined) || traits.mentionFilter === 'lenient'
+          : (after === undefined || (traits.inclusive ? mention >= after : mention > after)) &&
+            (before === undefined || mention < before)))
+  }
+
+  const isOut = (): boolean => {
+    if (isBusy && traits.outageEvery > 0 && clock >= outageEnd && draw() < 1 / traits.outageEvery)
+      outageEnd = clock + below(traits.outageTime)
+    if (isBusy && traits.outageAt > 0 && requests === traits.outageAt) outageEnd = clock + traits.outageTime
+    return isBusy && clock < outageEnd
+  }
+
+  /** The limit of an answer, and how many rows it has if so many follow. */
+  const drawLength = (asked: number): readonly [limit: number, length: number] => {
+    const isLowered = traits.lowerAfter > 0 && requests >= traits.lowerAfter
+    const clamp =
+      traits.leastClamp === 0 ? traits.clamp : traits.leastClamp + below(1 + traits.clamp - traits.leastClamp)
+    const limit = Math.min(
+      asked,
+      clamp,
+      isLowered ? traits.lowerLimit : clamp,
+      traits.replicaClamp > 0 && isReplica() ? traits.replicaClamp : clamp,
+    )
+    const isShort = traits.shortPages && draw() < 0.3
+    return [limit, isShort ? Math.ceil(limit * (traits.shortestPage + draw() * (1 - traits.shortestPage))) : limit]
+  }
+
+  const toEcho = (request: PageRequest, limit: number): ExportFilter => ({
+    sources: request.sources ?? [1, 2, 3, 4, 5, 6],
+    ...(traits.echo === false ? {} : { limit: traits.echo === 'asked' ? request.limit : limit }),
+    ...(traits.defaultRange === 'told'
+      ? { mentionTimeAfter: request.mentionTimeAfter ?? toInstant(clock - 90 * day) }
+      : {}),
+  })
+
   const answer =
-    (all: () => readonly Row[], isReview: boolean): FetchPage =>
+    (list: (holdings: Holdings, time: number) => readonly Row[], isReview: boolean): FetchPage =>
     (request) =>
     async () => {
       pending += 1
@@ -291,65 +408,36 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
       clock += Math.floor(traits.latency / 2)
       changeRows()
       clock += Math.floor(traits.latency / 2)
-      const from = toMillis(request.modifiedTimeFrom)
-      const after = request.mentionTimeAfter === undefined ? undefined : toMillis(request.mentionTimeAfter)
-      const before = request.mentionTimeBefore === undefined ? undefined : toMillis(request.mentionTimeBefore)
-      const matching = all().filter(
-        ({ modifiedTime, mention, source }) =>
-          (traits.inclusive ? modifiedTime >= from : modifiedTime > from) &&
-          (request.sources?.includes(source) ?? true) &&
-          (traits.mentionFilter === 'ignored' ||
-            (mention === undefined
-              ? (after === undefined && before === undefined) || traits.mentionFilter === 'lenient'
-              : (after === undefined || (traits.inclusive ? mention >= after : mention > after)) &&
-                (before === undefined || mention < before))),
-      )
-      if (isBusy && traits.outageEvery > 0 && clock >= outageEnd && draw() < 1 / traits.outageEvery)
-        outageEnd = clock + below(traits.outageTime)
-      const isOut = isBusy && clock < outageEnd
+      noteHoldings()
+      const matching = list(...served()).filter(createFilter(request))
+      const isEmpty = isOut()
       const isLacking =
         traits.lackingRows > 0 &&
         request.offset === 0 &&
-        after === undefined &&
-        before === undefined &&
+        request.mentionTimeAfter === undefined &&
+        request.mentionTimeBefore === undefined &&
         matching.length > 20
       const lackingFrom = below(12)
-      const isLowered = traits.lowerAfter > 0 && requests >= traits.lowerAfter
-      const limit = Math.min(request.limit, traits.clamp, isLowered ? traits.lowerLimit : traits.clamp)
-      const length = traits.shortPages && draw() < 0.3 ? Math.ceil(limit * (0.4 + draw() * 0.6)) : limit
-      const rows = (isOut ? [] : sortRows(matching))
+      const [limit, length] = drawLength(request.limit)
+      const rows = (isEmpty ? [] : sortRows(matching))
         .filter((_, i) => !isLacking || i < lackingFrom || i >= lackingFrom + Math.min(traits.lackingRows, 8))
         .slice(request.offset, request.offset + length)
         .map(createCutRecord)
       if (isReview && rows.length > 0) lastPageIds = rows.map(({ id }) => id)
       await waitTurns((requests * 7) % 60)
       pending -= 1
+      if (traits.refusesEnd && request.offset > 0 && request.offset >= matching.length) return TE.left(offsetRefused)()
       return TE.right({
         rows,
-        filter: { sources: request.sources ?? [1, 2, 3, 4, 5, 6], ...(traits.echo ? { limit } : {}) },
+        filter: toEcho(request, limit),
         unknownPaths: [],
         ...(traits.clockSkew === undefined ? {} : { servedAt: clock + traits.clockSkew }),
       })()
     }
 
   return {
-    reviews: answer(
-      () =>
-        [...liveRows.values()].flatMap((versions) => {
-          const visibleVersion = versions.filter(({ visible }) => visible <= clock).at(-1)
-          return visibleVersion === undefined ? [] : [visibleVersion]
-        }),
-      true,
-    ),
-    deletions: answer(
-      () =>
-        [...deletedRows].flatMap(([id, { time, visible }]) =>
-          visible <= clock
-            ? [{ id, modifiedTime: time, visible, mention: undefined, source: 1 + (id % 6), version: 0 }]
-            : [],
-        ),
-      false,
-    ),
+    reviews: answer(listReviews, true),
+    deletions: answer(listDeletions, false),
     now: () => clock,
     sleep: (millis) => {
       clock += millis
@@ -357,12 +445,27 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
     calm: () => {
       isBusy = false
     },
+    isBusy: () => isBusy,
     requests: () => requests,
     shortestPage: (limit) => {
-      const lowest = Math.min(limit, traits.clamp, traits.lowerAfter > 0 ? traits.lowerLimit : limit)
-      return Math.ceil(traits.shortPages ? lowest * 0.4 : lowest)
+      const lowest = Math.min(
+        limit,
+        traits.clamp,
+        traits.leastClamp || limit,
+        traits.replicaClamp || limit,
+        traits.lowerAfter > 0 ? traits.lowerLimit : limit,
+      )
+      return Math.ceil(traits.shortPages ? lowest * traits.shortestPage : lowest)
     },
     truth: () => new Map([...liveRows].map(([id, versions]) => [String(id), versions.at(-1)?.version ?? -1])),
+    restedBefore: (time) =>
+      new Map(
+        [...liveRows].flatMap(([id, versions]) => {
+          const last = versions.at(-1)
+          const isRested = last !== undefined && last.modifiedTime < time && !futureIds.has(String(id))
+          return isRested ? [[String(id), last.version]] : []
+        }),
+      ),
     futureIds,
     deleted: () => new Map([...deletedRows].map(([id, { time }]) => [String(id), time])),
     mostPending: () => mostPending,
