@@ -40,7 +40,7 @@ describe('a service that breaks assumptions never makes a run COMPLETE that lack
     (lostByScan.includes(name) ? test.fails : test)(name, async () => {
       await fc.assert(
         fc.asyncProperty(anyHostileService(hostile), ([traits, plan]) => judge(hostile, traits, plan)),
-        lostByScan.includes(name) ? { seed: 1, numRuns: 60, endOnFailure: true } : draws(40),
+        lostByScan.includes(name) ? { seed: 20_261_123, numRuns: 60, endOnFailure: true } : draws(40),
       )
     })
 })
