@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { brokenAssumptions } from './assumptions'
 import { defects, injectDefect } from './defects'
 import { installDuckDb } from './duckdb'
 import { installDisk } from './file-disk'
@@ -22,7 +23,7 @@ import { installProcesses } from './process'
 import { installRealm } from './realm'
 import type { Scenario } from './scenario'
 import type { OpenSnapshot } from './snapshot'
-import { runWorld, type Stage } from './world'
+import { type Outcome, runWorld, type Stage } from './world'
 
 const usage = `Usage: npm run simulate -- [options]
 
@@ -36,6 +37,7 @@ const usage = `Usage: npm run simulate -- [options]
   --where REGEXP only the worlds whose scenario, as JSON, matches; given again, all have to match
   --times N      each world N times: its hash must not change
   --hashes       a line for each world
+  --ends         a line of JSON for each world of exports: its assumptions that do not hold, and the runs that did not read everything
   --defect NAME  the product without one of its safeguards; --defect list names them
   --shrink       of a world that breaks a promise, the disturbances that it takes
   --until-broken ends with the world of the lowest seed that breaks a promise
@@ -54,6 +56,7 @@ const { values } = parseArgs({
     where: { type: 'string', multiple: true, default: [] },
     times: { type: 'string', default: '1' },
     hashes: { type: 'boolean', default: false },
+    ends: { type: 'boolean', default: false },
     defect: { type: 'string' },
     shrink: { type: 'boolean', default: false },
     'until-broken': { type: 'boolean', default: false },
@@ -171,6 +174,17 @@ const shrink = async (stage: Stage, scenario: Scenario, kept: ReadonlyArray<numb
 
 const printHistory = (line: string): void => console.log(line)
 
+const describeEnds = (scenario: Scenario, { seed, runs, requests, violations, incomplete }: Outcome): string =>
+  JSON.stringify({
+    seed,
+    kind: kindOf(scenario),
+    broken: brokenAssumptions(scenario),
+    violations: violations.map(({ oracle, what }) => `${oracle}: ${what.slice(0, 300)}`),
+    runs,
+    requests,
+    incomplete,
+  })
+
 const [firstSeed = 1, lastSeed = firstSeed] = (values.seeds ?? values.seed ?? '1').split('-').map(Number)
 const isOpenEnded = values.hours !== undefined || values.minutes !== undefined
 
@@ -211,6 +225,7 @@ const runPart = async (stage: Stage, part: number, parts: number, shared: string
         hours: outcome.millis / 3_600_000,
         broken: violations.length > 0 ? 1 : 0,
       })
+      if (values.ends) console.log(describeEnds(scenario, outcome))
       const [first] = violations
       if (first === undefined) continue
       const report = [

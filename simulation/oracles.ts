@@ -109,6 +109,14 @@ export const checkLeaks = (
 export const hasLostRows = (talk: string): boolean =>
   talk.includes('the list ends before rows that the service has shown, in')
 
+/** What a run says of its failures: Airbyte's error traces, and the errors that a tap logs. */
+export const findFailures = (talk: ReadonlyArray<string>, stderr: string): ReadonlyArray<string> => [
+  ...new Set([
+    ...talk.flatMap((line) => /"type":"ERROR".*?"message":"([^"]*)"/.exec(line)?.[1] ?? []),
+    ...stderr.split('\n').flatMap((line) => /^(?:ERROR|CRITICAL)\b:? ?(.*)/.exec(line)?.[1] ?? []),
+  ]),
+]
+
 /** A run ends as it is documented, and never through an error of its own. */
 export const checkEnd = (
   end: ProcessEnd,

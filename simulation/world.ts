@@ -5,7 +5,7 @@ import type { SimulatedDisk } from './file-disk'
 import { createPlatform } from './kinds'
 import { createLineSplitter } from './lines'
 import type { Network, NetworkObserver } from './network'
-import { checkEnd, checkLeaks, checkRate, createTokenWatch, hasLostRows, type Violation } from './oracles'
+import { checkEnd, checkLeaks, checkRate, createTokenWatch, findFailures, hasLostRows, type Violation } from './oracles'
 import type { OpenRun, Platform } from './platform'
 import type { ProcessTable, SimulatedProcess } from './process'
 import { createChance } from './random'
@@ -43,7 +43,12 @@ export type Outcome = {
   /** Of the service and the network. */
   readonly faults: number
   readonly runs: number
+  /** The runs that ended without having read everything, and were not killed. */
+  readonly incomplete: ReadonlyArray<IncompleteRun>
 }
+
+/** What a run says of why it did not read everything. */
+export type IncompleteRun = { readonly run: number; readonly isQuiet: boolean; readonly why: ReadonlyArray<string> }
 
 /** A run that takes longer, or more steps, does not end; milliseconds. */
 const longestRun = 48 * 3_600_000
@@ -75,6 +80,7 @@ export const runWorld = async (
   const { realm, network } = stage
   const chance = createChance(scenario.seed)
   const violations: Violation[] = []
+  const incomplete: IncompleteRun[] = []
   const trace = createHash('sha256')
   const sends = new Map<Owner, number[]>()
   const pauseEnds = new Map<Owner, number>()
@@ -296,6 +302,8 @@ export const runWorld = async (
     const talk = [...told.talk, running.stderr()].join('\n')
     trace.update(output.rest())
     trace.update(running.stderr())
+    if (!('signal' in end) && end.status !== 0 && signals.length === 0)
+      incomplete.push({ run, isQuiet, why: findFailures(told.talk, running.stderr()) })
     const goesOn = wasStopped
     wasStopped = ('signal' in end || end.status !== 0) && !hasLostRows(talk)
     violations.push(
@@ -342,5 +350,6 @@ export const runWorld = async (
     kills,
     faults: networkFaults + service.faults(),
     runs: scenario.pauses.length,
+    incomplete,
   }
 }
