@@ -61,3 +61,15 @@ export const brokenAssumptions = (scenario: Scenario): ReadonlyArray<Assumption>
     breaches[name](scenario, { limit, lookback: minutes * minute }),
   )
 }
+
+/** A probe of the end asks for 13 rows and expects 4: as few as 5 prove that more follow. */
+const probeLimit = 13
+const rowsBehindEnd = 5
+
+/** What a world does that no reader could notice. */
+export const findUndetectable = ({ service, disturbances }: Scenario): ReadonlyArray<string> => {
+  const { hasShortPages, shortestPage = 0.4, clamp } = service
+  const limits = disturbances.map((each) => (each.what === 'lower limit' ? each.most : clamp))
+  const shortest = Math.ceil(Math.min(probeLimit, clamp, ...limits) * shortestPage)
+  return hasShortPages && shortest < rowsBehindEnd ? ['a probe of the end is cut to just what it has at the end'] : []
+}

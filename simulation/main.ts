@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { brokenAssumptions } from './assumptions'
+import { brokenAssumptions, findUndetectable } from './assumptions'
 import { defects, injectDefect } from './defects'
 import { installDuckDb } from './duckdb'
 import { installDisk } from './file-disk'
@@ -179,6 +179,7 @@ const describeEnds = (scenario: Scenario, { seed, runs, requests, violations, in
     seed,
     kind: kindOf(scenario),
     broken: brokenAssumptions(scenario),
+    undetectable: findUndetectable(scenario),
     violations: violations.map(({ oracle, what }) => `${oracle}: ${what.slice(0, 300)}`),
     runs,
     requests,

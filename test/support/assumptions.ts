@@ -58,8 +58,22 @@ export const rowsTouchedPerRequest = (traits: ExportTraits): number =>
   traits.attackSize +
   (traits.burstEvery > 0 ? traits.burstSize / traits.burstEvery : 0)
 
-/** How few rows of an end probe, which asks for 13 and expects 4, prove that more follow. */
-const probeRows = { asked: 13, more: 5 }
+/** A probe of the end asks for 13 rows and expects 4: as few as 5 prove that more follow. */
+const probeLimit = 13
+const rowsBehindEnd = 5
+
+/** How few rows of a probe a service may show although more follow. */
+const shortestProbe = ({
+  clamp,
+  leastClamp,
+  lowerAfter,
+  lowerLimit,
+  replicaClamp,
+  shortestPage,
+}: ExportTraits): number => {
+  const limits = [clamp, leastClamp, lowerAfter > 0 ? lowerLimit : 0, replicaClamp].filter((limit) => limit > 0)
+  return Math.ceil(Math.min(probeLimit, ...limits) * shortestPage)
+}
 
 /**
  * What a service does that no client could notice: without these, a reader must never end COMPLETE and lack a row. Drawn services
@@ -70,13 +84,12 @@ export const findUndetectable = (
   { lookback }: Pick<Reading, 'lookback'>,
 ): ReadonlyArray<string> => {
   const isTouched = rowsTouchedPerRequest(traits) > 0
-  const { shortPages, shortestPage } = traits
   return [
     ...(traits.lag + traits.replicaLag > lookback ? ['a change shows later than the lookback'] : []),
     ...(traits.defaultRange === 'untold' ? ['a default range that no echo tells'] : []),
     ...(traits.lackingRows > 0 && isTouched ? ['an answer lacks old rows, and as many were deleted'] : []),
     ...(traits.ties === 'merged' && isTouched ? ['untouched rows move as changed rows do'] : []),
-    ...(shortPages && Math.ceil(probeRows.asked * shortestPage) < probeRows.more
+    ...(traits.shortPages && shortestProbe(traits) < rowsBehindEnd
       ? ['a probe of the end is cut to just what it has at the end']
       : []),
   ]
