@@ -15,8 +15,8 @@ import { createSampleFetcher, refusedEntityWarning, startSourceCheck } from './s
 /** How long a platform waits for `check`, less the time to start on a busy machine; in milliseconds. */
 const checkTimeout = 12_000
 
-/** The fewest requests of a check: one for a token, and three for each of the two exports. */
-const minRequests = 7
+/** The fewest requests of a check: one for a token, five for the reviews, and four for the deletions. */
+const minRequests = 10
 
 /** How often a check sends a request that fails. */
 const checkAttempts = 2

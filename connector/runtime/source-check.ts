@@ -5,7 +5,14 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, isRefusalInBody, isTokenError, outageKind, Review, toFailure, toInstant } from '../api'
 import { configFailure, drainFeed, type Failure, type Stream, transientFailure } from '../cdk'
-import { chooseCutoff, createCutter, createReviewFetcher, type ExportPage, type FetchPage } from '../export'
+import {
+  type CutRecord,
+  chooseCutoff,
+  createCutter,
+  createReviewFetcher,
+  type ExportPage,
+  type FetchPage,
+} from '../export'
 import {
   checkSourceLookup,
   createDeletionFetcher,
@@ -173,7 +180,10 @@ const fetchSample = (
   { filters }: SourceEnv,
   from: number,
   offset = 0,
-): TaskEither<ApiError, ExportPage> => fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit: 10 })
+): TaskEither<ApiError, ExportPage> =>
+  fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit: sampleSize })
+
+const sampleSize = 10
 
 /**
  * Asks the service for nothing, before a run writes anything. Fails only if every request of the run would fail the same way, as
@@ -230,6 +240,52 @@ const isBadRequest = (error: ApiError): boolean => error._tag === 'Http' && erro
 /** Far enough ahead that nothing can have changed later; in milliseconds. */
 const oneDay = 86_400_000
 
+type FilterEvidence = 'obeyed' | 'unknown' | { readonly leftOut: number; readonly isCovered: boolean }
+
+const hasRow = (page: ExportPage, row: CutRecord): boolean =>
+  page.rows.some(({ id, modifiedTime }) => id === row.id && modifiedTime === row.modifiedTime)
+
+/**
+ * Whether a row comes that changed a second after `modifiedTimeFrom`. A filter only takes rows away, so a row of the first page stays on
+ * it, unless the service has no order or the row has changed. `leftOut`: when the row changed; `isCovered`: it comes from a lookback before.
+ */
+const probeFilter = (fetch: FetchPage, source: SourceEnv, page: ExportPage): TaskEither<ApiError, FilterEvidence> => {
+  const [newest] = [...page.rows].sort((a, b) => b.modifiedTime - a.modifiedTime)
+  if (newest === undefined || newest.modifiedTime < source.startDate + 1000) return TE.right('unknown')
+  const time = newest.modifiedTime
+  return pipe(
+    fetchSample(fetch, source, time - 1000),
+    TE.flatMap((since): TaskEither<ApiError, FilterEvidence> => {
+      if (hasRow(since, newest)) return TE.right('obeyed')
+      return pipe(
+        TE.Do,
+        TE.apS('again', fetchSample(fetch, source, source.startDate)),
+        TE.apS('lookback', fetchSample(fetch, source, time - source.lookback)),
+        TE.map(({ again, lookback }): FilterEvidence => {
+          const isSame = page.rows.every(({ id }, i) => id === again.rows[i]?.id)
+          const isCertain = hasRow(again, newest) && (isSame || page.rows.length < sampleSize)
+          return isCertain ? { leftOut: time, isCovered: hasRow(lookback, newest) } : 'unknown'
+        }),
+      )
+    }),
+  )
+}
+
+const describeLeftOut = (name: string, time: number): string =>
+  `${name}: asked for what changed after ${toInstant(time - 1000)}, the service leaves out a row that changed at ${toInstant(time)}. It may read modifiedTimeFrom in a time zone of its own, not as UTC.`
+
+/** Rows that are dated after the service's own time; one alone may be a mistake. */
+const warnOfEarlyDate = (
+  { name }: ExportCheck[0],
+  { lookback }: SourceEnv,
+  early: ExportPage,
+): ReadonlyArray<string> =>
+  early.rows.length < 2
+    ? []
+    : [
+        `${name}: rows are dated more than lookback_minutes (${lookback / 60_000}) after the Date of the service's answers. A run reads up to that Date, so changes arrive late by as much; ask its operator to set its clocks.`,
+      ]
+
 /** Checks the first rows, and that the service obeys modifiedTimeFrom and offset: otherwise a run would read everything, or the same rows, again and again. */
 const checkExportOperation = async (
   operation: ExportCheck[0],
@@ -244,6 +300,13 @@ const checkExportOperation = async (
         TE.Do,
         TE.apS('page', TE.right<ApiError, ExportPage>(page)),
         TE.apS('later', fetchSample(fetch, source, Math.max(source.now(), page.servedAt ?? 0) + oneDay)),
+        TE.apS('filter', probeFilter(fetch, source, page)),
+        TE.apS(
+          'early',
+          page.rows.length === 0 || page.servedAt === undefined || !operation.hasMentionTime
+            ? TE.right(page)
+            : fetchSample(fetch, source, page.servedAt + source.lookback),
+        ),
         TE.apS(
           'next',
           page.rows.length === 0
@@ -256,7 +319,7 @@ const checkExportOperation = async (
       ),
     ),
     TE.mapLeft((error) => toCheckFailure(operation.name, error)),
-    TE.flatMapEither(({ page, later, next }) => {
+    TE.flatMapEither(({ page, later, filter, early, next }) => {
       const ignoredParameter = (problem: string) =>
         E.left(
           configFailure(
@@ -271,7 +334,16 @@ const checkExportOperation = async (
         return ignoredParameter('ignores modifiedTimeFrom: it answers rows from before start_date')
       if (next.rows.length > 0 && next.rows.every(({ id }, i) => id === page.rows[i]?.id))
         return ignoredParameter('ignores offset: it answers the same rows at another one')
+      const leftOut = typeof filter === 'string' ? [] : [describeLeftOut(operation.name, filter.leftOut)]
+      if (typeof filter !== 'string' && !filter.isCovered)
+        return E.left(
+          configFailure(
+            `${leftOut.join()} Runs would lose rows. Set lookback_minutes to more than the zone's distance from UTC (1440 covers every zone), or ask the service's operator.`,
+          ),
+        )
       return E.right([
+        ...leftOut.map((text) => `${text} lookback_minutes covers it.`),
+        ...(early === page ? [] : warnOfEarlyDate(operation, source, early)),
         ...chooseCutoff(page.servedAt, source.now())[1].map(({ message }) => message),
         ...(page.narrowerFilters ?? []).map(
           (key) => `${operation.name}: the service applies a narrower ${key} than the config asks.`,

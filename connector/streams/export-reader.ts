@@ -2,6 +2,8 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
 import {
   concatFeed,
   defined,
@@ -29,6 +31,7 @@ import {
   type ScanItem,
   type ScanStart,
   type SentRange,
+  type SentRows,
   scan,
   scanScope,
 } from '../export'
@@ -42,6 +45,19 @@ import {
   openExportState,
   readsOnFrom,
 } from './export-state'
+import {
+  areMissing,
+  joinMissing,
+  type MissingRows,
+  missingRowsFailure,
+  missingRowsNote,
+  missingRowsPause,
+  missingRowsWarning,
+  noneMissing,
+  stillMissing,
+  watchKnownRows,
+  withoutMoved,
+} from './known-rows'
 import { type CompleteScan, partitionWindows, type SourceEnv } from './source-env'
 import {
   futureCursorFailure,
@@ -52,7 +68,7 @@ import {
   watchServiceTime,
 } from './start-date'
 import { reportScanEnd } from './sync-audit'
-import { collectPageWarnings, selectAttributes, stateWarnings } from './warnings'
+import { collectPageWarnings, selectAttributes, stateWarnings, warningEvent } from './warnings'
 
 /** An export operation, and how its records become the items of its streams. */
 export type ExportDefinition<Item> = {
@@ -65,6 +81,8 @@ export type ExportDefinition<Item> = {
   readonly toItem: (source: SourceEnv) => (record: CutRecord) => Item
   /** Called when a scan of everything since its start has ended. */
   readonly onScanEnd?: (source: SourceEnv, completeScan: CompleteScan) => void
+  /** The export that lists what is no longer in this one. */
+  readonly otherExport?: () => Pick<ExportDefinition<never>, 'name' | 'fetch' | 'filters'>
 }
 
 /** A selected stream in a scan that it may share with others. */
@@ -76,12 +94,17 @@ type SharedStreamProgress<Item> = {
   readonly selectAttributes: (row: Row) => Row
   /** The start date of its state, if it is read again because the config's is earlier; milliseconds. */
   readonly movedBackFrom?: number
-  /** Rows that the scan before has held back, and this one sends. */
-  readonly overdue?: Overdue
+  readonly again?: SecondScan
 }
 
-/** `range`: its rows are not the ones that were sent. `saved`: the state until they are; the cursor has not moved. */
-type Overdue = { readonly range: SentRange; readonly saved: ExportStreamState }
+/** Why a stream is scanned once more in one run. `saved`: its state until that scan ends; its cursor has not moved. */
+type SecondScan = {
+  readonly saved: ExportStreamState
+  /** Rows that the scan before has held back, and this one sends: they are not the ones that were sent. */
+  readonly overdue?: SentRange
+  /** None of the rows that its state knows has come: the rows that the scan before has sent. */
+  readonly sent?: SentRows
+}
 
 /** Reads an export once for all selected streams that are made of it; each gets the records after its own cursor. */
 export const createExportReader = <Item>(operation: ExportDefinition<Item>): Reader<SourceEnv, Item> => ({
@@ -135,21 +158,24 @@ const toStreamProgress = <Item>(
   source: SourceEnv,
   request: StreamRequest<Item>,
   state: ExportStreamState,
-  overdue?: Overdue,
+  again?: SecondScan,
 ): SharedStreamProgress<Item> => {
-  const from = filterFrom(source.startDate, state.cursor, source.lookback + state.slack)
-  const wasSent = matchesSentRow(state.sentRows)
+  const from = streamFrom(source, state)
+  const [wasSent, wasSentNow] = [matchesSentRow(state.sentRows), matchesSentRow(again?.sent ?? [])]
   const heldBack = O.toUndefined(state.sentRange)
   return {
     request,
     state,
     isNew: (record) =>
-      isInRange(record, overdue?.range) ||
-      (record.modifiedTime >= from && !isInRange(record, heldBack) && !wasSent(record)),
+      isInRange(record, again?.overdue) ||
+      (record.modifiedTime >= from && !isInRange(record, heldBack) && !wasSent(record) && !wasSentNow(record)),
     selectAttributes: selectAttributes(request.attributes),
-    ...defined({ overdue }),
+    ...defined({ again }),
   }
 }
+
+const streamFrom = ({ startDate, lookback }: SourceEnv, { cursor, slack }: ExportStreamState): number =>
+  filterFrom(startDate, cursor, lookback + slack)
 
 /** A stream after a scan of it: its rows of a range that differ from those sent are not read yet, so that another scan has to send them. */
 const toNextProgress = <Item>(
@@ -159,9 +185,9 @@ const toNextProgress = <Item>(
 ): SharedStreamProgress<Item> => {
   const next = completeExportState(state, source, completion)
   if (O.isNone(state.sentRange) || !hasOverdueRows(state, completion)) return toStreamProgress(source, request, next)
-  const overdue = { range: state.sentRange.value, saved: { ...state, resumeToken: O.none } }
+  const again = { overdue: state.sentRange.value, saved: { ...state, resumeToken: O.none } }
   // What comes between the scans must not be held back: no further scan would send it.
-  return toStreamProgress(source, request, { ...next, sentRange: O.none }, overdue)
+  return toStreamProgress(source, request, { ...next, sentRange: O.none }, again)
 }
 
 const hasOverdueRows = ({ sentRange }: ExportStreamState, { hasSameRows }: ScanCompletion): boolean =>
@@ -186,28 +212,46 @@ const readSharedScan = <Item>(
   const digest = digestFilters(operation.filters(source))
   const names = streams.map(({ request }) => request.stream)
   const clock = watchServiceTime(operation.fetch(source, names), source.now)
-  const pages = collectPageWarnings(operation, clock.fetch, source.now)
+  const known = watchKnownRows(
+    clock.fetch,
+    streams.map(({ state }) => state),
+  )
+  const pages = collectPageWarnings(operation, known.fetch, source.now)
   const start = toScanStart(operation, source, streams)
   const toItem = operation.toItem(source)
   let completion: ScanCompletion | undefined
   /** Those that are still read; known once the service's time is. */
   let active: ReadonlyArray<SharedStreamProgress<Item>> | undefined
+  // Only a whole scan from a completed state shows what the filter lets through; and not while the rows of a range are overdue.
+  const isWhole = O.isNone(start.resumeToken) && start.windows === undefined
+  const findMissing = ({ state, again }: SharedStreamProgress<Item>): MissingRows =>
+    isWhole && again?.overdue === undefined && O.getOrElse(() => digest)(state.filtersDigest) === digest
+      ? known.findMissing(state, streamFrom(source, state))
+      : noneMissing
+  const endEvents = function* (
+    end: ScanCompletion,
+    read: ReadonlyArray<SharedStreamProgress<Item>>,
+  ): Iterable<ReaderEvent> {
+    for (const stream of read) {
+      const { request, state } = stream
+      const missing = findMissing(stream)
+      const isCertified = !areMissing(missing)
+      yield* stateWarnings(request.stream, state, digest)
+      const isResumed = O.isSome(start.resumeToken)
+      reportScanEnd(source, [request.stream], { cutoff: end.cutoff, isCertified, isResumed })
+      if (!isCertified) yield* missingEvents(source, digest, stream, missing)
+      else if (!hasOverdueRows(state, end)) yield toLastCheckpoint(source, digest, stream, end)
+    }
+    if (isWhole && !read.some((stream) => areMissing(findMissing(stream))))
+      operation.onScanEnd?.(source, toCompleteScan(start, digest, end))
+  }
   const toEvents = function* (item: ScanItem, read: ReadonlyArray<SharedStreamProgress<Item>>): Iterable<ReaderEvent> {
     completion = item.completion
-    if (completion !== undefined && O.isNone(start.resumeToken) && start.windows === undefined)
-      operation.onScanEnd?.(source, toCompleteScan(start, digest, completion))
     for (const message of pages.drain()) yield { _tag: 'Note', level: 'warn', message }
     for (const note of item.notes) yield { _tag: 'Note', ...note }
-    if (completion !== undefined) {
-      for (const { request, state } of read) yield* stateWarnings(request.stream, state, digest)
-      const { cutoff } = completion
-      const ended = read.map(({ request }) => request.stream)
-      reportScanEnd(source, ended, { cutoff, isCertified: true, isResumed: O.isSome(start.resumeToken) })
-    }
     yield* rowEvents(read, item.rows, toItem)
-    for (const stream of read)
-      if (completion === undefined || !hasOverdueRows(stream.state, completion))
-        yield toCheckpoint(source, digest, stream, item)
+    if (completion !== undefined) return yield* endEvents(completion, read)
+    for (const stream of read) yield toOpenCheckpoint(source, digest, stream, item.resumeToken)
   }
   const events = pipe(
     scan(toScanEnv(operation, source, pages.fetch))(start),
@@ -224,17 +268,72 @@ const readSharedScan = <Item>(
       )
     }),
   )
-  // A resumed scan is complete only up to its old cutoff: a second scan reads at once what has changed since then.
-  const listUnfinished = (): ReadonlyArray<SharedStreamProgress<Item>> => {
+  async function* readUnfinished(): Feed<Failure, ReaderEvent> {
     const end = completion
-    const next = end === undefined ? [] : (active ?? streams).map((stream) => toNextProgress(source, stream, end))
-    return O.isSome(start.resumeToken) ? next : next.filter(({ overdue }) => overdue !== undefined)
-  }
-  const readUnfinished = (): Feed<Failure, ReaderEvent> => {
-    const unfinished = listUnfinished()
-    return unfinished.length === 0 ? feedOf() : failAlone(unfinished)(readSharedScan(operation, source, unfinished))
+    if (end === undefined) return
+    const missed = (active ?? streams).filter((stream) => areMissing(findMissing(stream)))
+    const found = (active ?? streams).filter((stream) => !missed.includes(stream))
+    const lacking = missed.filter(({ again }) => again?.sent === undefined)
+    const rest = await findUnexplained(operation, source, lacking, joinMissing(lacking.map(findMissing)))()
+    if (E.isLeft(rest)) yield* failEach(lacking, rest.left)
+    const isLost = (stream: SharedStreamProgress<Item>): boolean =>
+      E.isRight(rest) && areMissing(stillMissing(findMissing(stream), rest.right))
+    const [lost, explained] = E.isLeft(rest) ? [[], []] : [lacking.filter(isLost), lacking.filter((it) => !isLost(it))]
+    for (const stream of explained)
+      if (!hasOverdueRows(stream.state, end)) yield E.right(toLastCheckpoint(source, digest, stream, end))
+    if (lost.length > 0) {
+      yield E.right({ _tag: 'Note', level: 'info', message: missingRowsNote(operation.name) })
+      await source.wait?.(missingRowsPause)()
+    }
+    // A resumed scan is complete only up to its old cutoff: a second scan reads at once what has changed since then.
+    const next = [...found, ...explained]
+      .map((stream) => toNextProgress(source, stream, end))
+      .filter(({ again }) => O.isSome(start.resumeToken) || again !== undefined)
+      .concat(lost.map((stream) => toSecondLook(source, stream, end)))
+    if (next.length > 0) yield* failAlone(next)(readSharedScan(operation, source, next))
   }
   return concatFeed(readUnfinished)(events)
+}
+
+/** A stream of which no known row has come, to be scanned once more: what has left is not sent again. */
+const toSecondLook = <Item>(
+  source: SourceEnv,
+  { request, state }: SharedStreamProgress<Item>,
+  { sentRowsSince }: ScanCompletion,
+): SharedStreamProgress<Item> =>
+  toStreamProgress(source, request, state, { saved: state, sent: sentRowsSince(streamFrom(source, state)).rows })
+
+/** After the second look, the cursor stays. The first run goes on with a warning, the next one fails. */
+function* missingEvents<Item>(
+  source: SourceEnv,
+  digest: string,
+  { request: { stream }, state, again }: SharedStreamProgress<Item>,
+  missing: MissingRows,
+): Iterable<ReaderEvent> {
+  if (again?.sent === undefined) return
+  const from = streamFrom(source, state)
+  if (state.areRowsMissing) return yield { _tag: 'Failed', stream, failure: missingRowsFailure(stream, missing, from) }
+  yield warningEvent(missingRowsWarning(stream, missing, from))
+  const marked = { ...state, areRowsMissing: true }
+  yield { _tag: 'Checkpoint', stream, state: () => encodeExportState(marked, source.startDate, digest) }
+}
+
+/** The missing rows that the other export does not list. It is asked only if rows are missing. */
+const findUnexplained = <Item>(
+  { otherExport }: ExportDefinition<Item>,
+  source: SourceEnv,
+  streams: ReadonlyArray<SharedStreamProgress<Item>>,
+  missing: MissingRows,
+): TaskEither<Failure, MissingRows> => {
+  const other = otherExport?.()
+  if (other === undefined || !areMissing(missing)) return TE.right(missing)
+  const from = Math.min(...streams.map(({ state }) => streamFrom(source, state)))
+  const { name } = other
+  return withoutMoved(
+    { name, fetch: other.fetch(source, []), filters: other.filters(source) },
+    source.pageSize,
+    from,
+  )(missing)
 }
 
 /** A failure is one of these streams: the others have ended. */
@@ -242,10 +341,15 @@ const failAlone = <Item>(streams: ReadonlyArray<SharedStreamProgress<Item>>) =>
   async function* (feed: Feed<Failure, ReaderEvent>): Feed<Failure, ReaderEvent> {
     for await (const event of feed)
       if (E.isRight(event)) yield event
-      else
-        for (const { request } of streams)
-          yield E.right({ _tag: 'Failed', stream: request.stream, failure: event.left })
+      else yield* failEach(streams, event.left)
   }
+
+function* failEach<Item>(
+  streams: ReadonlyArray<SharedStreamProgress<Item>>,
+  failure: Failure,
+): Iterable<E.Either<never, ReaderEvent>> {
+  for (const { request } of streams) yield E.right({ _tag: 'Failed', stream: request.stream, failure })
+}
 
 /** The streams whose cursor lies ahead of the service's time fail. Left: nothing is to be read, since all of them do, or start_date. */
 const refuseFuture = <Item>(
@@ -296,10 +400,10 @@ const toScanStart = <Item>(
   const { startDate, lookback, partition } = source
   const filters = operation.filters(source)
   const cursor = streams
-    .map(({ state, overdue }) =>
+    .map(({ state, again }) =>
       pipe(
         state.cursor,
-        O.map((time) => Math.min(time - state.slack, (overdue?.range.from ?? time) + lookback)),
+        O.map((time) => Math.min(time - state.slack, (again?.overdue?.from ?? time) + lookback)),
       ),
     )
     .reduce(earlierCursor)
@@ -339,18 +443,27 @@ function* rowEvents<Item>(
   }
 }
 
-const toCheckpoint = <Item>(
+const toOpenCheckpoint = <Item>(
   source: SourceEnv,
   digest: string,
-  { request, state, overdue }: SharedStreamProgress<Item>,
-  { completion, resumeToken }: ScanItem,
+  { request, state, again }: SharedStreamProgress<Item>,
+  resumeToken: ScanItem['resumeToken'],
 ): ReaderEvent => ({
   _tag: 'Checkpoint',
   stream: request.stream,
   state:
-    completion === undefined
-      ? overdue === undefined
-        ? () => encodeOpenScan(state, source.startDate, digest, resumeToken())
-        : () => encodeExportState(overdue.saved, source.startDate, digest)
-      : () => encodeExportState(completeExportState(state, source, completion), source.startDate, digest),
+    again === undefined
+      ? () => encodeOpenScan(state, source.startDate, digest, resumeToken())
+      : () => encodeExportState(again.saved, source.startDate, digest),
+})
+
+const toLastCheckpoint = <Item>(
+  source: SourceEnv,
+  digest: string,
+  { request, state }: SharedStreamProgress<Item>,
+  completion: ScanCompletion,
+): ReaderEvent => ({
+  _tag: 'Checkpoint',
+  stream: request.stream,
+  state: () => encodeExportState(completeExportState(state, source, completion), source.startDate, digest),
 })

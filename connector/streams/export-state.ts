@@ -29,6 +29,7 @@ const ExportState = t.intersection([
     filters: t.string,
     recent: SentRows,
     recentRange: SentRange,
+    recentMissing: t.boolean,
     scan: t.unknown,
   }),
 ])
@@ -46,6 +47,8 @@ export type ExportStreamState = {
   readonly sentRows: SentRows
   /** Sent rows that are too many to list. */
   readonly sentRange: O.Option<SentRange>
+  /** None of the sent rows came again in the last run (known-rows.ts). */
+  readonly areRowsMissing: boolean
   readonly resumeToken: O.Option<ResumeToken>
 }
 
@@ -56,6 +59,7 @@ export const emptyExportState: ExportStreamState = {
   filtersDigest: O.none,
   sentRows: [],
   sentRange: O.none,
+  areRowsMissing: false,
   resumeToken: O.none,
 }
 
@@ -71,13 +75,23 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
             configFailure(
               `The state of ${stream} is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
             ),
-          ({ modifiedTimeFrom, startDate, slack = 0, filters, recent = [], recentRange, scan }) => ({
+          ({
+            modifiedTimeFrom,
+            startDate,
+            slack = 0,
+            filters,
+            recent = [],
+            recentRange,
+            recentMissing = false,
+            scan,
+          }) => ({
             cursor: O.some(toMillis(modifiedTimeFrom)),
             readSince: O.map(toMillis)(O.fromNullable(startDate)),
             slack: Math.max(0, slack),
             filtersDigest: O.fromNullable(filters),
             sentRows: recent,
             sentRange: O.fromNullable(recentRange),
+            areRowsMissing: recentMissing,
             resumeToken: scan === undefined ? O.none : decodeResumeToken(scan),
           }),
         ),
@@ -108,6 +122,7 @@ export const completeExportState = (
     slack,
     sentRows: rows,
     sentRange: O.fromNullable(range),
+    areRowsMissing: false,
     resumeToken: O.none,
   }
 }
@@ -125,7 +140,7 @@ export const encodeOpenScan = (
 
 /** The state between scans, as JSON. `startDate` in milliseconds. */
 export const encodeExportState = (
-  { cursor, readSince, slack, sentRows, sentRange }: ExportStreamState,
+  { cursor, readSince, slack, sentRows, sentRange, areRowsMissing }: ExportStreamState,
   startDate: number,
   filters: string,
 ): ExportState => ({
@@ -135,6 +150,7 @@ export const encodeExportState = (
   filters,
   ...(sentRows.length === 0 ? {} : { recent: sentRows }),
   ...(O.isNone(sentRange) ? {} : { recentRange: sentRange.value }),
+  ...(areRowsMissing ? { recentMissing: true } : {}),
 })
 
 /** The most sent rows that a merged state remembers: as many as a scan's own state. */
@@ -199,7 +215,7 @@ const mergeExportStates = (states: ReadonlyArray<CompleteState>): unknown => {
   const recent = states.flatMap((state) => (Array.isArray(state.recent) ? state.recent : []))
   const distinct = [...new Map(recent.map((row) => [JSON.stringify(row), row])).values()]
   // Each range is of the rows of one share alone: the first run of all sends them once more, and then knows them.
-  const { recentRange: _, ...kept } = earliest
+  const { recentRange: _, recentMissing: __, ...kept } = earliest
   return {
     ...kept,
     ...(slack === 0 ? {} : { slack }),
@@ -261,7 +277,14 @@ export const rewindStates = (
 ): E.Either<Failure, SourceState> => {
   const given = states[stream]
   const oldest = versions.reduce((least, { modifiedTime }) => Math.min(least, modifiedTime), cutoff)
-  const { recent: _, recentRange: __, slack: ___, scan: ____, ...kept } = t.UnknownRecord.is(given) ? given : {}
+  const {
+    recent: _,
+    recentRange: __,
+    recentMissing: ___,
+    slack: ____,
+    scan: _____,
+    ...kept
+  } = t.UnknownRecord.is(given) ? given : {}
   const rewound = { ...kept, modifiedTimeFrom: toInstant(oldest), filters: digestFilters(filters) }
   const windows = toMentionWindows(versions, filters)
   return pipe(

@@ -172,6 +172,7 @@ export const reviewExportOperation: ExportDefinition<ReviewItem> = {
   onScanEnd: ({ entityIndex }, completeScan) => {
     entityIndex.completeScans.push(completeScan)
   },
+  otherExport: () => deletionExportOperation,
 }
 
 /** The one reader of all streams that are made of reviews. */
@@ -210,6 +211,7 @@ export const deletionExportOperation: ExportDefinition<CutRecord> = {
   filters: ({ filters: { sources } }) => defined({ sources }),
   hasMentionTime: false,
   toItem: () => (record) => record,
+  otherExport: () => reviewExportOperation,
 }
 
 export const deletionExportReader = createExportReader(deletionExportOperation)

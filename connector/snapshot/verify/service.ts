@@ -69,6 +69,7 @@ export const compareReviews = async (
     '_sent',
     '_sent_deletions',
     '_listed',
+    '_next',
   ]
   await db.run(tables.map((name) => `CREATE OR REPLACE TEMP TABLE ${name} (id BIGINT, time TIMESTAMPTZ)`).join('; '))
   let cutoff = service.startDate
@@ -99,6 +100,7 @@ export const compareReviews = async (
   await db.withMemory('the comparison with the service', () =>
     db.run(comparisonSql(service.startDate, nextReviews?.from)),
   )
+  await findUnreachable(db, service, nextReviews?.from)
   const undoneFrom = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict = 'undone'`)
   if (undoneFrom !== null && undoneFrom !== undefined) {
     await insertFeed(db, '_listed', service.deletedSince(Number(undoneFrom) - 1), (rows) => rows)
@@ -125,7 +127,7 @@ const readState = async (db: Database, stream: string): Promise<unknown> => {
   return text === undefined || text === null ? undefined : JSON.parse(String(text))
 }
 
-type ServiceTable = '_service' | '_changed' | '_deleted' | '_sent' | '_sent_deletions' | '_listed'
+type ServiceTable = '_service' | '_changed' | '_deleted' | '_sent' | '_sent_deletions' | '_listed' | '_next'
 
 /** Writes the reviews of a feed into a table, in batches. `process`: called with each item. */
 const insertFeed = <A>(
@@ -230,6 +232,23 @@ const comparisonSql = (startDate: number, nextFrom: number | undefined): string 
 
 const newestSql = (reviews: string): string =>
   `SELECT id, max(time) AS time FROM ${reviews} SEMI JOIN _candidates ON _candidates.id IS NOT DISTINCT FROM ${reviews}.id GROUP BY id`
+
+/**
+ * Asks as the next run will, if that is to bring reviews: one that the service then leaves out is brought by no run, as where it reads
+ * the time of the filter in a zone of its own. Without `from`, or from the start on, the next run asks as this comparison has asked.
+ */
+const findUnreachable = async (db: Database, service: ServiceReviews, from: number | undefined): Promise<void> => {
+  if (from === undefined || from < service.startDate) return
+  const unreached = `verdict = 'later' AND id NOT IN (SELECT id FROM _moving)`
+  if ((await db.scalar(`SELECT count(*) FROM _compared WHERE ${unreached}`)) === 0) return
+  await insertFeed(db, '_next', service.changedSince(from + filterMargin), (rows) => rows)
+  await db.run(`
+    UPDATE _compared SET verdict = CASE WHEN ours IS NULL THEN 'missing' ELSE 'stale' END
+    WHERE ${unreached} AND id NOT IN (SELECT id FROM _next)`)
+}
+
+/** A run asks from a second before its bound on, and so does `changedSince`; milliseconds. */
+const filterMargin = 1_000
 
 /** A deletion that the service lists is not undone. */
 const forgetListedSql = `

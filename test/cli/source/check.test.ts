@@ -66,6 +66,71 @@ describe('check', () => {
   })
 })
 
+describe('check asks for a row that it knows', () => {
+  const hour = 3_600_000
+  const now = Date.now()
+  const at = (time: number) => new Date(time).toISOString()
+  const rows = Array.from({ length: 30 }, (_, n) => review(n + 1, at(now - (40 - n) * 24 * hour)))
+  /** Serves what changed after the filter, which it reads so many milliseconds later, in the order of the rows. */
+  const serve = (zone: number, all = rows) =>
+    startServer((seen, to) => {
+      const from = at(Date.parse(JSON.parse(seen.body).modifiedTimeFrom) + zone)
+      const { offset } = JSON.parse(seen.body)
+      const listed = ofDeleted(seen) ? [] : all.filter(({ modifiedTime }) => modifiedTime > from)
+      sendJson(
+        to,
+        200,
+        page(seen, () => listed.slice(offset, offset + 10)),
+      )
+    })
+
+  it.each([
+    ['oldest first', rows],
+    ['newest first', [...rows].reverse()],
+    ['few', rows.slice(0, 3)],
+  ])('and fails where the filter is read in another time zone: %s', async (_, all) => {
+    const { url } = await serve(5 * hour, all)
+    const { failure } = await checking(settings(url))
+    expect(failure?.message).toMatch(/^export reviews: .* leaves out a row .* time zone .* lookback_minutes .*1440/)
+    const covered = await checking(settings(url, { lookback_minutes: 1440 }))
+    expect([covered.failure, covered.stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
+    expect(covered.stderr + covered.stdout).toContain('lookback_minutes covers it')
+  })
+
+  it('and accepts the filter as it is sent, any order, and rows that changed meanwhile', async () => {
+    for (const all of [rows, [...rows].reverse(), rows.slice(0, 1)]) {
+      const { url } = await serve(0, all)
+      const { failure, stdout } = await checking(settings(url))
+      expect([failure, stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
+      expect(stdout).not.toContain('time zone')
+    }
+    let requests = 0
+    const shuffled = await startServer((seen, to) => {
+      requests += 1
+      const { offset, modifiedTimeFrom }: Asked = JSON.parse(seen.body)
+      const listed = ofDeleted(seen) ? [] : rows.filter((row) => row.modifiedTime > modifiedTimeFrom)
+      const turned = [...listed.slice((requests * 7) % 30), ...listed.slice(0, (requests * 7) % 30)]
+      sendJson(
+        to,
+        200,
+        page(seen, () => turned.slice(offset, offset + 10)),
+      )
+    })
+    expect(await checking(settings(shuffled.url))).toMatchObject({ failure: undefined })
+  })
+
+  it("and warns where rows are dated after the service's own time", async () => {
+    const ahead = [...rows, ...[1, 2].map((n) => review(100 + n, at(now + n * hour)))]
+    const { url } = await serve(0, ahead)
+    const { failure, stdout, stderr } = await checking(settings(url))
+    expect(failure).toBeUndefined()
+    expect(stdout + stderr).toContain("dated more than lookback_minutes (10) after the Date of the service's answers")
+    const one = await serve(0, ahead.slice(0, -1))
+    const fine = await checking(settings(one.url))
+    expect(fine.stdout + fine.stderr).not.toContain('dated more than')
+  })
+})
+
 describe('check asks the operations that the config uses', () => {
   it('which are those of feedback for the first entity and the lookups, then all entities, each once', async () => {
     const { url, seen } = await startServer(
@@ -304,10 +369,10 @@ describe('check succeeds', () => {
   })
 
   it('at once if the rate limit of this process covers the whole check', async () => {
-    expect(await inSandbox({}, { rate_limit: { requests_per_minute: 7 } })).toMatchObject({
+    expect(await inSandbox({}, { rate_limit: { requests_per_minute: 10 } })).toMatchObject({
       status: 'SUCCEEDED',
       message: expect.stringMatching(
-        /Reviews: not found out: there was no time for it\..*Requests: 6 for this check\.$/,
+        /Reviews: not found out: there was no time for it\..*Requests: 9 for this check\.$/,
       ),
     })
   })

@@ -1,0 +1,123 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
+import { toFailure, toInstant } from '../api'
+import { type Failure, transientFailure } from '../cdk'
+import { type FetchPage, isInRange, type ScanFilters } from '../export'
+import type { ExportStreamState } from './export-state'
+
+/**
+ * Whether the service reads `modifiedTimeFrom` as it is sent: then the rows come again that a state knows as sent and that the filter
+ * lets through. A service that reads it in a time zone of its own leaves out rows that no later run asks for.
+ */
+type KnownState = Pick<ExportStreamState, 'sentRows' | 'sentRange'>
+
+const second = 1000
+
+/** One row that does not come may have been deleted between two requests. */
+const fewestMissing = 2
+
+/** Passes pages on, and remembers which rows come of those that the states know. */
+export const watchKnownRows = (
+  fetch: FetchPage,
+  states: ReadonlyArray<KnownState>,
+): {
+  readonly fetch: FetchPage
+  /** The rows of a state that have not come, if none of those that the filter `from` (milliseconds) lets through has; else none. */
+  readonly findMissing: (state: KnownState, from: number) => MissingRows
+} => {
+  const known = new Set(states.flatMap(({ sentRows }) => sentRows.map(([id]) => id)))
+  const ranges = states.flatMap(({ sentRange }) => O.toUndefined(sentRange) ?? [])
+  const came = new Set<string>()
+  const cameOf = new Set<(typeof ranges)[number]>()
+  let rowCount = 0
+  return {
+    fetch: (request, turn) =>
+      pipe(
+        fetch(request, turn),
+        TE.map((page) => {
+          for (const row of page.rows) {
+            if (known.has(row.id)) came.add(row.id)
+            for (const range of ranges) if (isInRange(row, range)) cameOf.add(range)
+          }
+          rowCount += page.rows.length
+          return page
+        }),
+      ),
+    findMissing: ({ sentRows, sentRange }, from) => {
+      const range = O.toUndefined(sentRange)
+      // A service may compare whole seconds, and with or without the bound.
+      const ids = sentRows.filter(([, modifiedTime]) => modifiedTime >= from + second).map(([id]) => id)
+      const hasCome = sentRows.some(([id]) => came.has(id)) || (range !== undefined && cameOf.has(range))
+      // Rows of a range that all came in later versions cannot be told from others.
+      const uncounted = range === undefined || range.from < from ? 0 : Math.max(0, range.count - rowCount)
+      return hasCome ? noneMissing : { ids: new Set(ids), uncounted }
+    },
+  }
+}
+
+/** Rows that did not come: those whose ids are known, and how many others. */
+export type MissingRows = { readonly ids: ReadonlySet<string>; readonly uncounted: number }
+
+export const noneMissing: MissingRows = { ids: new Set(), uncounted: 0 }
+
+/** The rows that any of several streams misses. */
+export const joinMissing = (missing: ReadonlyArray<MissingRows>): MissingRows => ({
+  ids: new Set(missing.flatMap(({ ids }) => [...ids])),
+  uncounted: Math.max(0, ...missing.map(({ uncounted }) => uncounted)),
+})
+
+/** Those of them that are missing still. */
+export const stillMissing = ({ ids, uncounted }: MissingRows, rest: MissingRows): MissingRows => ({
+  ids: new Set([...ids].filter((id) => rest.ids.has(id))),
+  uncounted: Math.min(uncounted, rest.uncounted),
+})
+
+export const areMissing = ({ ids, uncounted }: MissingRows): boolean => ids.size + uncounted >= fewestMissing
+
+/** The other export, in which a row is that has left this one. */
+export type OtherExport = { readonly name: string; readonly fetch: FetchPage; readonly filters: ScanFilters }
+
+const maxPages = 100
+
+/** The missing rows without those that the other export lists since `from` (milliseconds): they were deleted, or restored. */
+export const withoutMoved =
+  ({ name, fetch, filters }: OtherExport, limit: number, from: number) =>
+  (missing: MissingRows): TaskEither<Failure, MissingRows> =>
+  async () => {
+    const ids = new Set(missing.ids)
+    let { uncounted } = missing
+    for (let [page, offset] = [0, 0]; page < maxPages && areMissing({ ids, uncounted }); page += 1) {
+      const answer = await fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit })()
+      if (E.isLeft(answer)) return E.left(toFailure(name, answer.left))
+      const { rows } = answer.right
+      for (const { id } of rows) if (!ids.delete(id)) uncounted = Math.max(0, uncounted - 1)
+      offset += rows.length
+      answer.right.release?.()
+      if (rows.length === 0) break
+    }
+    return E.right({ ids, uncounted })
+  }
+
+/** How long to wait before the rows are asked for again, in milliseconds. */
+export const missingRowsPause = 8_000
+
+const describeMissing = (stream: string, { ids, uncounted }: MissingRows, from: number): string =>
+  [
+    `${stream}: none of the ${ids.size + uncounted} rows that the last run has sent come again, although they changed after`,
+    `${toInstant(from)}, from which on they are asked for, and the service does not list them as ${stream === 'deleted_reviews' ? 'restored' : 'deleted'}.`,
+    'Either it reads modifiedTimeFrom in a time zone of its own, not as UTC, and leaves out rows that changed meanwhile; or it answers from a replica that is behind.',
+  ].join(' ')
+
+export const missingRowsNote = (name: string): string =>
+  `${name}: no row comes again that the last run has sent. Asking again in ${missingRowsPause / 1000} s.`
+
+export const missingRowsWarning = (stream: string, missing: MissingRows, from: number): string =>
+  `${describeMissing(stream, missing, from)} What came was sent, and the cursor stays where it was. If the next run finds the same, the stream ends INCOMPLETE.`
+
+export const missingRowsFailure = (stream: string, missing: MissingRows, from: number): Failure =>
+  transientFailure(
+    `${describeMissing(stream, missing, from)} The run before has found the same. The cursor stays where it was. Set lookback_minutes to more than the zone's distance from UTC (1440 covers every zone), or ask the service's operator; feedback check tests the filter.`,
+  )
