@@ -271,8 +271,8 @@ const probeFilter = (fetch: FetchPage, source: SourceEnv, page: ExportPage): Tas
   )
 }
 
-const describeLeftOut = (name: string, time: number): string =>
-  `${name}: asked for what changed after ${toInstant(time - 1000)}, the service leaves out a row that changed at ${toInstant(time)}. It may read modifiedTimeFrom in a time zone of its own, not as UTC.`
+const describeLeftOut = (name: string, time: number, remedy: string): string =>
+  `${name}: asked for what changed after ${toInstant(time - 1000)}, the service leaves out a row that changed at ${toInstant(time)}. It may read modifiedTimeFrom in a time zone of its own, not as UTC. ${remedy}`
 
 /** Rows that are dated after the service's own time; one alone may be a mistake. */
 const warnOfEarlyDate = (
@@ -283,7 +283,7 @@ const warnOfEarlyDate = (
   early.rows.length < 2
     ? []
     : [
-        `${name}: rows are dated more than lookback_minutes (${lookback / 60_000}) after the Date of the service's answers. A run reads up to that Date, so changes arrive late by as much; ask its operator to set its clocks.`,
+        `${name}: rows are dated more than lookback_minutes (${lookback / 60_000}) after the Date of the answers. A run reads up to that Date, so changes arrive late by as much; ask the operator of the service to set its clocks.`,
       ]
 
 /** Checks the first rows, and that the service obeys modifiedTimeFrom and offset: otherwise a run would read everything, or the same rows, again and again. */
@@ -334,15 +334,18 @@ const checkExportOperation = async (
         return ignoredParameter('ignores modifiedTimeFrom: it answers rows from before start_date')
       if (next.rows.length > 0 && next.rows.every(({ id }, i) => id === page.rows[i]?.id))
         return ignoredParameter('ignores offset: it answers the same rows at another one')
-      const leftOut = typeof filter === 'string' ? [] : [describeLeftOut(operation.name, filter.leftOut)]
+      const leftOut = (remedy: string): ReadonlyArray<string> =>
+        typeof filter === 'string' ? [] : [describeLeftOut(operation.name, filter.leftOut, remedy)]
       if (typeof filter !== 'string' && !filter.isCovered)
         return E.left(
           configFailure(
-            `${leftOut.join()} Runs would lose rows. Set lookback_minutes to more than the zone's distance from UTC (1440 covers every zone), or ask the service's operator.`,
+            leftOut(
+              'Runs would lose rows. Set lookback_minutes to more than the distance of the zone from UTC (1440 covers every zone), or ask the operator of the service.',
+            ).join(),
           ),
         )
       return E.right([
-        ...leftOut.map((text) => `${text} lookback_minutes covers it.`),
+        ...leftOut('lookback_minutes covers it.'),
         ...(early === page ? [] : warnOfEarlyDate(operation, source, early)),
         ...chooseCutoff(page.servedAt, source.now())[1].map(({ message }) => message),
         ...(page.narrowerFilters ?? []).map(

@@ -141,6 +141,19 @@ const onWindows = (reply: Reply): Scenario => ({
   more: { entities },
 })
 
+/** A service that reads the time of a filter so much later, and has rows of these times; milliseconds. */
+const dated = (zone: number, times: ReadonlyArray<number>, more: object = {}): Scenario => ({
+  reply: otherwise(isReviews, (seen, to) => {
+    const filter = JSON.parse(seen.body)
+    const from = Date.parse(filter.modifiedTimeFrom) + zone
+    const reviews = times
+      .filter((time) => time > from)
+      .map((time) => ({ id: times.indexOf(time) + 1, modifiedTime: new Date(time).toISOString() }))
+    sendJson(to, 200, { reviews: reviews.slice(filter.offset), filter })
+  }),
+  more,
+})
+
 const scenarios: ReadonlyArray<Scenario> = [
   // What it finds out.
   { world: {} },
@@ -156,7 +169,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   { world: { reviews: 20_000, depth: 10_000 }, more: { rate_limit: { requests_per_minute: 400 } } },
   { world: { reviews: 3000, beyondEnd: 'last row' } },
   { world: { reviews: 700_000 }, more: { rate_limit: { requests_per_minute: 12 } } },
-  { world: {}, more: { rate_limit: { requests_per_minute: 7 } } },
+  { world: {}, more: { rate_limit: { requests_per_minute: 10 } } },
   { world: {}, more: { rate_limit: { requests_per_minute: 1 } } },
   { world: { reviews: 20_000 }, more: { rate_limit: { requests_per_minute: 600 } } },
   { world: { clock: 300_000 } },
@@ -323,6 +336,9 @@ const scenarios: ReadonlyArray<Scenario> = [
         }),
     ),
   },
+  dated(dayMs / 4, [Date.now() - 9 * dayMs]),
+  dated(dayMs / 4, [Date.now() - 9 * dayMs], { lookback_minutes: 1440 }),
+  dated(0, [Date.now() - dayMs, Date.now() + dayMs / 4, Date.now() + dayMs / 3]),
   // Warnings.
   { world: { reviews: 0 }, more: { start_date: new Date(Date.now() + dayMs).toISOString() } },
 ]

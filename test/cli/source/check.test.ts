@@ -124,7 +124,7 @@ describe('check asks for a row that it knows', () => {
     const { url } = await serve(0, ahead)
     const { failure, stdout, stderr } = await checking(settings(url))
     expect(failure).toBeUndefined()
-    expect(stdout + stderr).toContain("dated more than lookback_minutes (10) after the Date of the service's answers")
+    expect(stdout + stderr).toContain('dated more than lookback_minutes (10) after the Date of the answers')
     const one = await serve(0, ahead.slice(0, -1))
     const fine = await checking(settings(one.url))
     expect(fine.stdout + fine.stderr).not.toContain('dated more than')
