@@ -1,7 +1,8 @@
 -------------------------------- MODULE Runs --------------------------------
-(* Runs one after the other: cutoff, cursor, lookback, slack, resume tokens, the second scan, and deletions. A scan is taken for  *)
-(* what Scan.tla shows of it: it reads every row that is untouched while it lasts, each in some page, and of touched rows it may  *)
-(* read whatever is served at some time, or nothing. Time is counted in ticks of the clock that stamps rows.                      *)
+(* Runs one after the other: cutoff, cursor, lookback, slack, resume tokens, the second read, and deletions. A read  *)
+(* is taken for what Reading.tla shows of it: it reads every row that is untouched while it lasts, each in some page, *)
+(* and of touched rows it may read whatever is served at some time, or nothing. Time is counted in ticks of the clock *)
+(* that stamps rows.                                                                                                  *)
 EXTENDS Integers, FiniteSets, TLC
 
 CONSTANTS
@@ -24,7 +25,7 @@ VARIABLES
   goneShown,\* what the export of deletions serves
   rows,     \* the destination's reviews: the modifiedTime of each; 0: none
   deleted,  \* the deletions that the destination knows
-  cursor, slack, recent, token,  \* the state, for each stream; `recent`: the rows sent that the next filter serves again
+  cursor, slack, recent, token,  \* each stream's state; `recent`: the rows sent that the next filter serves again
   scan,     \* the scan under way
   touched,  \* for each stream the ids whose served row has changed since its scan began
   isQuiet   \* nothing has changed since the last run began, and everything was visible and before its cutoff
@@ -92,7 +93,7 @@ Service ==
   /\ UNCHANGED <<clock, skew, rows, deleted, state, scan>>
 
 -----------------------------------------------------------------------------
-(* The reader; cutoff.ts, and export-reader.ts and export-state.ts in connector/streams *)
+(* The reader: cutoff.ts in connector/reading, export-reader.ts and export-state.ts in connector/streams *)
 
 Served(stream) == IF stream = "reviews" THEN shown ELSE goneShown
 
@@ -135,7 +136,7 @@ Page ==
            page == ids \cap all
            due == {id \in page : of[id] <= scan.cutoff}
            sent == {id \in due : recent[stream][id] # of[id]}
-           \* The newest modifiedTime of a page but one, less the time since the scan began: confirmedTime in process-page.ts.
+           \* The newest modifiedTime of a page but one, less the time since the scan began.
            stamped == {id \in page : of[id] <= clock + skew + 1}
            confirmed == {id \in stamped : \E other \in stamped : other # id /\ of[other] >= of[id]}
            newest == MaxOf({scan.newest} \cup {of[id] : id \in due})
@@ -158,7 +159,10 @@ Page ==
 (* completeExportState in export-state.ts. What was not read was touched, or is not served. *)
 End ==
   /\ scan.stream \in Streams
-  /\ \A id \in scan.unread : id \in touched[scan.stream] \/ Served(scan.stream)[id] <= scan.from \/ Served(scan.stream)[id] = 0
+  /\ \A id \in scan.unread :
+       \/ id \in touched[scan.stream]
+       \/ Served(scan.stream)[id] <= scan.from
+       \/ Served(scan.stream)[id] = 0
   /\ LET stream == scan.stream
          certain == IF scan.rowClock = None THEN None ELSE Min(scan.cutoff, scan.rowClock)
          before == IF cursor[stream] = None THEN None ELSE cursor[stream] - slack[stream]

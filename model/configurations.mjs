@@ -1,37 +1,26 @@
-// What is checked: the constants of each configuration, and whether the invariant holds. Every safeguard is on unless it is named.
+// What is checked: the constants of each configuration, and whether the invariant holds. Every safeguard is on unless
+// it is named.
 
-export const invariants = { Scan: 'NothingLost', Runs: 'DestinationIsEqual' }
+export const invariants = { Reading: 'NothingLost', Runs: 'DestinationIsEqual' }
+
+const on = (...safeguards) => Object.fromEntries(safeguards.map((name) => [name, 'TRUE']))
+const off = (...safeguards) => Object.fromEntries(safeguards.map((name) => [name, 'FALSE']))
 
 export const defaults = {
-  Scan: {
+  Reading: {
+    Start: '"pages"',
     Order: '"ascending"',
-    Rows: 5,
-    RowsPerTime: 1,
-    YoungRows: 1,
-    PageSize: 3,
+    Filter: '"kept"',
+    Unmentioned: 'FALSE',
+    EndRows: 1,
     Changes: 0,
-    Shuffles: 0,
-    LateRows: 0,
-    ShortPages: 0,
+    Moves: 0,
+    Cuts: 0,
     Outages: 0,
+    Lagging: 'FALSE',
     Kills: 0,
-    Unmentioned: '{}',
-    SampleStep: 2,
-    MaxRewinds: 3,
-    MaxRereads: 1,
-    Overlap: 'TRUE',
-    Witness: 'TRUE',
-    Doubt: 'TRUE',
-    WitnessOrder: 'TRUE',
-    CountRepeats: 'TRUE',
-    ConfirmEnd: 'TRUE',
-    WitnessedEnd: 'TRUE',
-    RereadEnd: 'TRUE',
-    LookAtStart: 'TRUE',
-    Halving: 'TRUE',
-    Sweep: 'TRUE',
-    TokenRows: 'TRUE',
-    RowsBeforeToken: 'TRUE',
+    ...on('Overlap', 'Probe', 'PassKnown', 'KnownEnd', 'EmptyRule', 'OrderCheck', 'PlaceCheck', 'TokenMoved'),
+    ...on('Counts', 'WholeGroup', 'Sweep', 'Bracket', 'RoundIds'),
   },
   Runs: {
     Ids: '{a, b, c}',
@@ -42,64 +31,75 @@ export const defaults = {
     Behind: '{0}',
     Kills: 0,
     Deletions: 'FALSE',
-    Lookback: 'TRUE',
-    ExtraSecond: 'TRUE',
-    Slack: 'TRUE',
-    CursorFromRows: 'TRUE',
-    CursorAtEnd: 'TRUE',
-    SecondScan: 'TRUE',
-    LaterEventWins: 'TRUE',
+    ...on('Lookback', 'ExtraSecond', 'Slack', 'CursorFromRows', 'CursorAtEnd', 'SecondScan', 'LaterEventWins'),
   },
 }
 
-const off = (...safeguards) => Object.fromEntries(safeguards.map((name) => [name, 'FALSE']))
 const holds = (name, spec, constants) => ({ name, spec, constants, holds: true })
 const breaks = (name, spec, constants) => ({ name, spec, constants, holds: false })
 
-const ties = { RowsPerTime: 5, YoungRows: 0, Shuffles: 1 }
+const windows = { Start: '"window"' }
+const rounds = { Start: '"rounds"' }
+const descending = { Order: '"descending"' }
+const unmentioned = { Unmentioned: 'TRUE' }
 // Two rows of one time, since a row alone does not show how far the clock is that stamps rows.
 const simultaneous = { Changes: 3, MaxTime: 4 }
 const deletions = { Deletions: 'TRUE', Ids: '{a, b}', MaxTime: 4 }
 
 export const configurations = [
   // The whole.
-  ...['ascending', 'descending', 'stored'].map((order) =>
-    holds(`changes-${order}`, 'Scan', { Order: `"${order}"`, Changes: 2 }),
-  ),
-  holds('kill', 'Scan', { Changes: 1, Kills: 1 }),
-  holds('outage', 'Scan', { Changes: 2, Outages: 1 }),
-  holds('short-pages', 'Scan', { ShortPages: 2 }),
-  holds('short-page-changes', 'Scan', { Changes: 2, ShortPages: 1 }),
-  holds('ties', 'Scan', ties),
-  holds('ties-kill', 'Scan', { ...ties, Kills: 1, SampleStep: 1 }),
-  holds('unmentioned', 'Scan', { ...ties, Unmentioned: '{2, 4}' }),
+  ...['ascending', 'descending', 'stored'].flatMap((order) => {
+    const check = (name, constants) => holds(`${name}-${order}`, 'Reading', { Order: `"${order}"`, ...constants })
+    return [
+      check('changes', { Changes: 2 }),
+      check('cut', { Changes: 1, Cuts: 1 }),
+      check('outages', { Changes: 1, Outages: 2 }),
+      check('replica', { Changes: 1, Lagging: 'TRUE' }),
+      check('kill', { Changes: 1, Cuts: 1, Kills: 1 }),
+      check('windows', { ...windows, Changes: 1, Cuts: 1 }),
+      check('windows-outages', { ...windows, Changes: 1, Outages: 2 }),
+      check('rounds', { ...rounds, Changes: 1, Cuts: 1 }),
+    ]
+  }),
+  holds('two-end-rows', 'Reading', { EndRows: 2, Changes: 2 }),
+  holds('two-end-rows-windows', 'Reading', { ...windows, EndRows: 2, Changes: 1, Cuts: 1 }),
+  holds('moved-cut', 'Reading', { Moves: 1, Cuts: 1 }),
+  holds('moved-outage', 'Reading', { Moves: 1, Outages: 1 }),
+  holds('moved-kill', 'Reading', { Moves: 1, Kills: 1 }),
+  holds('moved-twice', 'Reading', { Moves: 2 }),
+  holds('moved-unmentioned', 'Reading', { Moves: 1, ...unmentioned }),
+  holds('moved-filter-ignored', 'Reading', { Moves: 1, Filter: '"ignored"', ...unmentioned }),
+  holds('moved-deletions', 'Reading', { Moves: 2, Filter: '"none"' }),
+  holds('windows-unmentioned', 'Reading', { ...windows, Changes: 1, ...unmentioned }),
+  holds('rounds-moved', 'Reading', { ...rounds, Moves: 2 }),
   holds('clocks', 'Runs', { Ahead: '{0, 2}', Behind: '{0, 1}' }),
   holds('kill-between-runs', 'Runs', { Kills: 1, Ids: '{a, b}', MaxTime: 4 }),
   holds('late-rows', 'Runs', simultaneous),
   holds('deletions', 'Runs', deletions),
 
   // Safeguards whose lack loses nothing within these bounds: others cover for them.
+  holds('without-order-check', 'Reading', { Moves: 1, Cuts: 1, ...off('OrderCheck') }),
   holds('without-cursor-from-rows', 'Runs', { Ahead: '{2}', Ids: '{a, b}', ...off('CursorFromRows') }),
-  holds('without-witness-order', 'Scan', { ...ties, ...off('WitnessOrder') }),
-  holds('without-token-rows', 'Scan', { Changes: 2, Kills: 1, ...off('TokenRows') }),
 
-  // Losses in spite of all safeguards, which docs/lossless-export.md names.
-  breaks('limit-hidden-by-deletion', 'Scan', { ...ties, Rows: 4, RowsPerTime: 4, PageSize: 2, Changes: 1 }),
-  breaks('limit-moved-while-stopped', 'Scan', { ...ties, Kills: 1 }),
-  breaks('limit-short-pages', 'Scan', { Changes: 2, ShortPages: 2 }),
+  // Losses in spite of all safeguards.
+  breaks('limit-two-cuts', 'Reading', { Cuts: 2 }),
+  breaks('limit-move-hidden-by-deletion', 'Reading', { Moves: 1, Changes: 1 }),
+  breaks('limit-unmentioned-hidden-by-cut', 'Reading', { ...windows, Changes: 1, Cuts: 1, ...unmentioned }),
 
   // One safeguard less.
-  breaks('without-overlap', 'Scan', { Changes: 1, ...off('Overlap') }),
-  breaks('without-witness', 'Scan', { Changes: 2, ...off('Witness') }),
-  breaks('without-doubt', 'Scan', { ...ties, ...off('Doubt') }),
-  breaks('without-repeated-pages', 'Scan', { ...ties, ...off('CountRepeats') }),
-  breaks('without-look-at-start', 'Scan', { ...ties, Order: '"descending"', ...off('LookAtStart') }),
-  breaks('without-confirmed-end', 'Scan', { ShortPages: 1, ...off('ConfirmEnd') }),
-  breaks('without-witnessed-end', 'Scan', { Changes: 2, ShortPages: 1, ...off('WitnessedEnd') }),
-  breaks('without-rereads', 'Scan', { Changes: 2, Outages: 1, ...off('RereadEnd') }),
-  breaks('without-halving', 'Scan', { ...ties, ...off('Halving') }),
-  breaks('without-sweep', 'Scan', { ...ties, Unmentioned: '{2, 4}', ...off('Sweep') }),
-  breaks('without-rows-before-token', 'Scan', { Changes: 1, Kills: 1, ...off('RowsBeforeToken') }),
+  breaks('without-overlap', 'Reading', { Changes: 1, ...off('Overlap') }),
+  breaks('without-probe', 'Reading', { Cuts: 1, ...off('Probe') }),
+  breaks('without-passing-known-pages', 'Reading', { Changes: 1, Cuts: 1, ...off('PassKnown') }),
+  breaks('without-known-end', 'Reading', { Changes: 2, Cuts: 1, ...off('KnownEnd') }),
+  breaks('without-empty-rule', 'Reading', { Outages: 1, ...off('EmptyRule') }),
+  breaks('without-empty-rule-in-windows', 'Reading', { ...windows, Outages: 2, ...off('EmptyRule') }),
+  breaks('without-place-check', 'Reading', { Moves: 1, ...off('PlaceCheck') }),
+  breaks('without-moved-in-token', 'Reading', { Moves: 1, Kills: 1, ...off('TokenMoved') }),
+  breaks('without-counts', 'Reading', { ...windows, Cuts: 1, ...off('Counts') }),
+  breaks('without-whole-group', 'Reading', { ...windows, ...descending, Changes: 1, Cuts: 1, ...off('WholeGroup') }),
+  breaks('without-sweep', 'Reading', { ...windows, ...unmentioned, ...off('Sweep') }),
+  breaks('without-bracket', 'Reading', { ...windows, Changes: 1, ...unmentioned, ...off('Bracket') }),
+  breaks('without-ids-of-a-round', 'Reading', { ...rounds, Moves: 2, ...off('RoundIds') }),
   breaks('without-lookback', 'Runs', { ...simultaneous, ...off('Lookback') }),
   breaks('without-extra-second', 'Runs', { ...simultaneous, ...off('ExtraSecond') }),
   breaks('without-slack', 'Runs', { Ahead: '{2}', ...off('Slack') }),

@@ -48,7 +48,7 @@ const statusOfViolation = 12
 /** How many checks run at a time: each has a heap of its own. */
 const atATime = Math.min(2, availableParallelism())
 
-/** What the JVM needs no second thread for. To optimize what it compiles costs more than it saves where a check takes seconds, as most do. */
+/** Optimizing what the JVM compiles costs more than it saves in the few seconds that most checks take. */
 const toJvmOptions = ({ spec, holds }) => [
   '-Xmx2g',
   '-XX:+UseSerialGC',
