@@ -55,9 +55,9 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'state before rows': {
     file: 'streams/export-reader.js',
-    find: '        yield* rowEvents(read, item.rows, toItem);\n        if (completion !== undefined)\n            return yield* endEvents(completion, read);\n        for (const stream of read)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);',
+    find: '        yield* rowEvents(read, item.rows, toItem);\n        if (completion !== undefined)\n            return yield* endEvents(endOf(completion, read));\n        for (const stream of read)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);',
     replace:
-      '            return yield* endEvents(completion, read);\n        for (const stream of read)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);\n        yield* rowEvents(read, item.rows, toItem);',
+      '            return yield* endEvents(endOf(completion, read));\n        for (const stream of read)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);\n        yield* rowEvents(read, item.rows, toItem);',
   },
   'rate too high': {
     file: 'api/http/rate-limit.js',
@@ -228,7 +228,7 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'no second scan': {
     file: 'streams/export-reader.js',
-    find: 'O.isSome(start.resumeToken) || again !== undefined)',
+    find: 'isResumed || again !== undefined)',
     replace: 'again !== undefined)',
   },
   'an echo unchecked': {

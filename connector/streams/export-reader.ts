@@ -228,29 +228,16 @@ const readSharedScan = <Item>(
     isWhole && again?.overdue === undefined && O.getOrElse(() => digest)(state.filtersDigest) === digest
       ? known.findMissing(state, streamFrom(source, state))
       : noneMissing
-  const endEvents = function* (
-    end: ScanCompletion,
-    read: ReadonlyArray<SharedStreamProgress<Item>>,
-  ): Iterable<ReaderEvent> {
-    for (const stream of read) {
-      const { request, state } = stream
-      const missing = findMissing(stream)
-      const isCertified = !areMissing(missing)
-      yield* stateWarnings(request.stream, state, digest)
-      const isResumed = O.isSome(start.resumeToken)
-      reportScanEnd(source, [request.stream], { cutoff: end.cutoff, isCertified, isResumed })
-      if (!isCertified) yield* missingEvents(source, digest, stream, missing)
-      else if (!hasOverdueRows(state, end)) yield toLastCheckpoint(source, digest, stream, end)
-    }
-    if (isWhole && !read.some((stream) => areMissing(findMissing(stream))))
-      operation.onScanEnd?.(source, toCompleteScan(start, digest, end))
-  }
+  const endOf = (end: ScanCompletion, read: ReadonlyArray<SharedStreamProgress<Item>>): EndedScan<Item> => ({
+    ...{ operation, source, digest, streams: read, completion: end, findMissing, isWhole },
+    ...{ isResumed: O.isSome(start.resumeToken), completeScan: toCompleteScan(start, digest, end) },
+  })
   const toEvents = function* (item: ScanItem, read: ReadonlyArray<SharedStreamProgress<Item>>): Iterable<ReaderEvent> {
     completion = item.completion
     for (const message of pages.drain()) yield { _tag: 'Note', level: 'warn', message }
     for (const note of item.notes) yield { _tag: 'Note', ...note }
     yield* rowEvents(read, item.rows, toItem)
-    if (completion !== undefined) return yield* endEvents(completion, read)
+    if (completion !== undefined) return yield* endEvents(endOf(completion, read))
     for (const stream of read) yield toOpenCheckpoint(source, digest, stream, item.resumeToken)
   }
   const events = pipe(
@@ -268,31 +255,65 @@ const readSharedScan = <Item>(
       )
     }),
   )
-  async function* readUnfinished(): Feed<Failure, ReaderEvent> {
-    const end = completion
-    if (end === undefined) return
-    const missed = (active ?? streams).filter((stream) => areMissing(findMissing(stream)))
-    const found = (active ?? streams).filter((stream) => !missed.includes(stream))
-    const lacking = missed.filter(({ again }) => again?.sent === undefined)
-    const rest = await findUnexplained(operation, source, lacking, joinMissing(lacking.map(findMissing)))()
-    if (E.isLeft(rest)) yield* failEach(lacking, rest.left)
-    const isLost = (stream: SharedStreamProgress<Item>): boolean =>
-      E.isRight(rest) && areMissing(stillMissing(findMissing(stream), rest.right))
-    const [lost, explained] = E.isLeft(rest) ? [[], []] : [lacking.filter(isLost), lacking.filter((it) => !isLost(it))]
-    for (const stream of explained)
-      if (!hasOverdueRows(stream.state, end)) yield E.right(toLastCheckpoint(source, digest, stream, end))
-    if (lost.length > 0) {
-      yield E.right({ _tag: 'Note', level: 'info', message: missingRowsNote(operation.name) })
-      await source.wait?.(missingRowsPause)()
-    }
-    // A resumed scan is complete only up to its old cutoff: a second scan reads at once what has changed since then.
-    const next = [...found, ...explained]
-      .map((stream) => toNextProgress(source, stream, end))
-      .filter(({ again }) => O.isSome(start.resumeToken) || again !== undefined)
-      .concat(lost.map((stream) => toSecondLook(source, stream, end)))
-    if (next.length > 0) yield* failAlone(next)(readSharedScan(operation, source, next))
+  const readOn = (): Feed<Failure, ReaderEvent> =>
+    completion === undefined ? feedOf() : readUnfinished(endOf(completion, active ?? streams))
+  return concatFeed(readOn)(events)
+}
+
+/** A scan that was read to its end, for these streams. */
+type EndedScan<Item> = {
+  readonly operation: ExportDefinition<Item>
+  readonly source: SourceEnv
+  readonly digest: string
+  readonly streams: ReadonlyArray<SharedStreamProgress<Item>>
+  readonly completion: ScanCompletion
+  readonly completeScan: CompleteScan
+  /** Whether it went on from a token; and whether it read everything since its start. */
+  readonly isResumed: boolean
+  readonly isWhole: boolean
+  /** The rows of a stream that should have come again and have not. */
+  readonly findMissing: (stream: SharedStreamProgress<Item>) => MissingRows
+}
+
+/** The last states of the streams that have all their rows, and what is missing of the others after a second look. */
+function* endEvents<Item>(end: EndedScan<Item>): Iterable<ReaderEvent> {
+  const { operation, source, digest, streams, completion, isResumed, findMissing } = end
+  for (const stream of streams) {
+    const { request, state } = stream
+    const missing = findMissing(stream)
+    const isCertified = !areMissing(missing)
+    yield* stateWarnings(request.stream, state, digest)
+    reportScanEnd(source, [request.stream], { cutoff: completion.cutoff, isCertified, isResumed })
+    if (!isCertified) yield* missingEvents(source, digest, stream, missing)
+    else if (!hasOverdueRows(state, completion)) yield toLastCheckpoint(source, digest, stream, completion)
   }
-  return concatFeed(readUnfinished)(events)
+  if (end.isWhole && !streams.some((stream) => areMissing(findMissing(stream))))
+    operation.onScanEnd?.(source, end.completeScan)
+}
+
+/** Scans the streams once more that are not read to their end. */
+async function* readUnfinished<Item>(end: EndedScan<Item>): Feed<Failure, ReaderEvent> {
+  const { operation, source, digest, streams, completion, isResumed, findMissing } = end
+  const missed = streams.filter((stream) => areMissing(findMissing(stream)))
+  const found = streams.filter((stream) => !missed.includes(stream))
+  const lacking = missed.filter(({ again }) => again?.sent === undefined)
+  const rest = await findUnexplained(operation, source, lacking, joinMissing(lacking.map(findMissing)))()
+  if (E.isLeft(rest)) yield* failEach(lacking, rest.left)
+  const isLost = (stream: SharedStreamProgress<Item>): boolean =>
+    E.isRight(rest) && areMissing(stillMissing(findMissing(stream), rest.right))
+  const [lost, explained] = E.isLeft(rest) ? [[], []] : [lacking.filter(isLost), lacking.filter((it) => !isLost(it))]
+  for (const stream of explained)
+    if (!hasOverdueRows(stream.state, completion)) yield E.right(toLastCheckpoint(source, digest, stream, completion))
+  if (lost.length > 0) {
+    yield E.right({ _tag: 'Note', level: 'info', message: missingRowsNote(operation.name) })
+    await source.wait?.(missingRowsPause)()
+  }
+  // A resumed scan is complete only up to its old cutoff: a second scan reads at once what has changed since then.
+  const next = [...found, ...explained]
+    .map((stream) => toNextProgress(source, stream, completion))
+    .filter(({ again }) => isResumed || again !== undefined)
+    .concat(lost.map((stream) => toSecondLook(source, stream, completion)))
+  if (next.length > 0) yield* failAlone(next)(readSharedScan(operation, source, next))
 }
 
 /** A stream of which no known row has come, to be scanned once more: what has left is not sent again. */
