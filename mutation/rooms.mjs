@@ -5,16 +5,7 @@
  * counts as survived.
  */
 export const rooms = {
-  'export/scan': {
-    tests: 'test/export/scan',
-    files: { 'scan.ts': ['scan-steps.test.ts', 'prefetch-requests.test.ts', 'scan.test.ts'] },
-    later: ['scan.test.ts', 'prefetch-requests.test.ts'],
-    without: {
-      names:
-        '^without |^an unordered service|the newest rows come first, and|^sends a single review without|^a plain pass|^takes few requests|^short pages in a row',
-    },
-    env: { DRAWS: '0.5' },
-  },
+  reading: { tests: 'test/reading', later: ['read.test.ts', 'assumptions.test.ts'], env: { DRAWS: '0.5' } },
   'cdk/write': { tests: 'test/cdk/write' },
   'snapshot/load': {
     tests: 'test/snapshot/load',

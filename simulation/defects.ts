@@ -7,23 +7,28 @@ type Defect = { readonly file: string; readonly find: string; readonly replace: 
 
 /** Each safeguard whose loss the simulation has to notice, by name. */
 export const defects: Readonly<Record<string, Defect>> = {
-  'no overlap': {
-    file: 'export/scan/state.js',
-    find: '{ overlap: true, witness: true, halving: true }',
-    replace: '{ overlap: false, witness: true, halving: true }',
+  'rows in another order accepted': {
+    file: 'reading/pages.js',
+    find: 'if (order.problem !== undefined || !isJoined)',
+    replace: 'if (!isJoined)',
   },
-  'no witnesses': {
-    file: 'export/scan/state.js',
-    find: '{ overlap: true, witness: true, halving: true }',
-    replace: '{ overlap: true, witness: false, halving: true }',
+  'moved rows not explained': {
+    file: 'reading/pages.js',
+    find: 'if (progress.inserted > 0 &&',
+    replace: 'if (false &&',
   },
-  'no smaller windows': {
-    file: 'export/scan/state.js',
-    find: '{ overlap: true, witness: true, halving: true }',
-    replace: '{ overlap: true, witness: true, halving: false }',
+  'windows not counted': {
+    file: 'reading/windows.js',
+    find: 'const isCounted = async (session, windows) => {',
+    replace: 'const isCounted = async (session, windows) => { return true;',
+  },
+  'pages that need not join': {
+    file: 'reading/pages.js',
+    find: 'const isJoined = rows.length > 0 && (',
+    replace: 'const isJoined = rows.length > 0 && (true || ',
   },
   'no slack': {
-    file: 'export/scan/cutoff.js',
+    file: 'reading/clock.js',
     find: '? Math.max(0, cursor.value - O.getOrElse(() => startDate)(certain)) : 0',
     replace: '? 0 : 0',
   },
@@ -37,11 +42,10 @@ export const defects: Readonly<Record<string, Defect>> = {
     find: 'if (age < minAge)',
     replace: 'if (true)',
   },
-  'no lookback': { file: 'export/scan/cutoff.js', find: 'cursor.value - lookback)', replace: 'cursor.value)' },
-  'a refused offset counts for every window': {
-    file: 'export/scan/scan.js',
-    find: 'JSON.stringify(window)',
-    replace: "''",
+  'no lookback': {
+    file: 'reading/clock.js',
+    find: 'cursor.value - lookback)',
+    replace: 'cursor.value)',
   },
   'the latest cursor for all streams of a read': {
     file: 'streams/export-reader.js',
@@ -55,9 +59,9 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'state before rows': {
     file: 'streams/export-reader.js',
-    find: '        yield* rowEvents(read, item.rows, toItem);\n        if (completion !== undefined)\n            return yield* endEvents(endOf(completion, read));\n        for (const stream of read)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);',
+    find: '        yield* rowEvents(streamsRead, item.rows, toItem);\n        if (completion !== undefined)\n            return yield* endEvents(endOf(completion, streamsRead));\n        for (const stream of streamsRead)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);',
     replace:
-      '            return yield* endEvents(endOf(completion, read));\n        for (const stream of read)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);\n        yield* rowEvents(read, item.rows, toItem);',
+      '            return yield* endEvents(endOf(completion, streamsRead));\n        for (const stream of streamsRead)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);\n        yield* rowEvents(streamsRead, item.rows, toItem);',
   },
   'rate too high': {
     file: 'api/http/rate-limit.js',
@@ -95,7 +99,7 @@ export const defects: Readonly<Record<string, Defect>> = {
     replace: '            writeNext();\n        }\n        writeNext();',
   },
   'pages asked for ahead without bound': {
-    file: 'export/fetch-page.js',
+    file: 'reading/pages.js',
     find: 'Array.from({ length: concurrency }, (_, i)',
     replace: 'Array.from({ length: 40 }, (_, i)',
   },
@@ -195,35 +199,34 @@ export const defects: Readonly<Record<string, Defect>> = {
     find: 'last !== undefined && last.time >= time',
     replace: 'last !== undefined',
   },
-  'one round of an exact window': {
-    file: 'export/scan/progress.js',
-    find: 'const minEmptyRounds = 3;',
-    replace: 'const minEmptyRounds = 0;',
+  'one round where no filter cuts the list': {
+    file: 'reading/rounds.js',
+    find: 'const quietRounds = 3;',
+    replace: 'const quietRounds = 0;',
   },
-  'no sweep': {
-    file: 'export/scan/window.js',
-    find: "isBounded(window) ? parts : [...parts, { ...window, kind: 'sweep' }]",
-    replace: 'parts',
+  'reviews without a mention time not looked for': {
+    file: 'reading/read.js',
+    find: '[{ unmentioned: true, rows: 0 }]',
+    replace: '[]',
   },
-  'no end confirmation': {
-    file: 'export/scan/pass.js',
-    find: 'if (isShort && (newRows.length === 0 || (isNarrowWindow && pass.offset === 0)))',
-    replace: "if (isShort && (newRows.length === 0 || (isNarrowWindow && pass.offset === 0))) return { _tag: 'Done' };",
+  'no end probe': {
+    file: 'reading/pages.js',
+    find: "if (found._tag === 'End')",
+    replace: 'if (true)',
   },
-  'a contradictory end believed': {
-    file: 'export/scan/process-page.js',
-    find: 'return E.right(awaitRows(context, state, verdict.pass, notes));',
-    replace:
-      "return (0, function_1.pipe)((0, progress_1.advanceScan)(context, history, state, page, { _tag: 'Done' }), E.map(([next]) => ({ state: next, rows: [], notes })));",
+  'an empty answer taken for the end': {
+    file: 'reading/pages.js',
+    find: "if (found._tag === 'Nothing')",
+    replace: "if (found._tag === 'Nothing') break; if (false)",
   },
   'one row sets the certain time': {
-    file: 'export/scan/process-page.js',
+    file: 'reading/clock.js',
     find: 'second = Math.max(second, Math.min(newest, modifiedTime));',
     replace: 'second = Math.max(second, modifiedTime);',
   },
-  'a refused offset fails the scan': {
-    file: 'export/scan/scan.js',
-    find: 'request.offset === 0 || !mayRefuseOffset(answer.left)',
+  'a refused offset fails the read': {
+    file: 'export/list.js',
+    find: 'offset === 0 || !mayRefuseOffset(answer.left)',
     replace: 'true',
   },
   'no second scan': {
@@ -353,13 +356,8 @@ export const defects: Readonly<Record<string, Defect>> = {
     replace:
       "for (const child of children)\n        if (child.table.name === 'review_contents')\n            await db.run(",
   },
-  'the end believed behind any page': {
-    file: 'export/scan/pass.js',
-    find: 'const isEndLikely = pass.fullPagesInARow <= (evidence.isLongestPageFull ? 0 : 1) && !(hasCutPages && pass.rewinds > 0);',
-    replace: 'const isEndLikely = true;',
-  },
   'a single row tells the time': {
-    file: 'export/scan/cutoff.js',
+    file: 'reading/clock.js',
     find: 'O.getOrElse(() => startDate)(certain)',
     replace: 'O.getOrElse(() => cursor.value)(certain)',
   },

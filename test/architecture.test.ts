@@ -21,18 +21,19 @@ const bundled: Readonly<Record<string, ReadonlyArray<string>>> = { 'snapshot/rep
 const rooms: Readonly<Record<string, Room>> = {
   cdk: { ours: [], outside: ['lossless-json'] },
   api: { ours: ['cdk'], outside: [...network, 'axios', 'bottleneck', 'ioredis'] },
-  export: { ours: ['api', 'cdk', 'cdk/json/scanner'], outside: [] },
-  streams: { ours: ['api', 'export', 'cdk'], outside: [] },
+  reading: { ours: ['cdk'], outside: [] },
+  export: { ours: ['api', 'cdk', 'cdk/json/scanner', 'reading'], outside: [] },
+  streams: { ours: ['api', 'export', 'cdk', 'reading'], outside: [] },
   sinks: { ours: ['api', 'cdk'], outside: [] },
   snapshot: { ours: ['cdk'], outside: ['@duckdb/node-api', ...Object.values(bundled).flat()] },
   sandbox: { ours: ['api', 'cdk', 'snapshot/store'], outside: network },
   config: { ours: ['cdk'], outside: [] },
   runtime: {
-    ours: ['api', 'cdk', 'config', 'export', 'sandbox', 'sinks', 'snapshot', 'streams'],
+    ours: ['api', 'cdk', 'config', 'export', 'reading', 'sandbox', 'sinks', 'snapshot', 'streams'],
     outside: [],
   },
   cli: {
-    ours: ['api', 'cdk', 'config', 'export', 'runtime', 'sandbox', 'sinks', 'snapshot', 'streams'],
+    ours: ['api', 'cdk', 'config', 'export', 'reading', 'runtime', 'sandbox', 'sinks', 'snapshot', 'streams'],
     outside: [],
   },
   'main.ts': { ours: ['cli', 'cdk'], outside: [] },

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { describeApplicationError, expiryFormat, type TokenReport } from '../api'
 import { formatTimeLeft } from '../cdk'
 import type { SourceConfig } from '../config'
-import { overlapSize } from '../export'
+import { overlapSize } from '../reading'
 import { type ProbeError, probedDays } from '../streams'
 import type { Observations } from './client'
 import type { CountFacts, PageFacts, Probed, ProbeFacts, RowOrder, WindowFacts } from './probe'
@@ -234,7 +234,7 @@ const describeFirstSync = (
   const largest = Math.max(...rows)
   if (max === 0) return known('first sync', 'nothing to read', { seconds_at_least: 0, seconds_at_most: 0 })
   const pageMillis = millis / rows.filter((n) => n > 0).length
-  const newRows = Math.max(1, largest - (max === undefined || max > largest ? overlapSize(largest, 0) : 0))
+  const newRows = Math.max(1, largest - (max === undefined || max > largest ? overlapSize(largest) : 0))
   const interval = requests_per_minute === undefined ? 0 : 60_000 / requests_per_minute
   const secondsOf = (reviews: number, atOnce: number) =>
     Math.max(1, Math.round((Math.ceil(reviews / newRows) * Math.max(pageMillis / atOnce, interval)) / 1000))

@@ -15,7 +15,8 @@ import {
   type SourceState,
   unfoldFeed,
 } from '../cdk'
-import { filterFrom, isInRange, readMentionTime, scan } from '../export'
+import { readMentionTime } from '../export'
+import { digestFilters, filterFrom, isInRange, read } from '../reading'
 import type {
   AuditedLoad,
   ContentDigest,
@@ -38,7 +39,7 @@ import {
   type SourceEnv,
   streams,
   streamsReadWith,
-  toScanEnv,
+  toReadEnv,
 } from '../streams'
 
 /** Reads the ids and times of the service's reviews, for `feedback verify` to compare with those in a snapshot. */
@@ -55,9 +56,9 @@ export const createReviewService = (source: SourceEnv): ServiceReviews => ({
 
 /** Reads everything of an export since the start date, by a scan that misses nothing. `streamNames`: what the pages are cut for. */
 const scanExport = <Item>(operation: ExportDefinition<Item>, source: SourceEnv, streamNames: ReadonlyArray<string>) =>
-  scan(toScanEnv(operation, source, operation.fetch(source, streamNames)))({
+  read(toReadEnv(operation, source, operation.fetch(source, streamNames)))({
     origin: { startDate: source.startDate, cursor: O.none, lookback: source.lookback },
-    filters: operation.filters(source),
+    scope: digestFilters(operation.filters(source)),
     resumeToken: O.none,
   })
 

@@ -5,18 +5,11 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, isRefusalInBody, isTokenError, outageKind, Review, toFailure, toInstant } from '../api'
 import { configFailure, drainFeed, type Failure, type Stream, transientFailure } from '../cdk'
-import {
-  type CutRecord,
-  chooseCutoff,
-  createCutter,
-  createReviewFetcher,
-  type ExportPage,
-  type FetchPage,
-} from '../export'
+import { boundsOf, type CutRecord, createCutter, createReviewFetcher, type ExportPage, type FetchPage } from '../export'
+import { chooseCutoff, leavesOutRows } from '../reading'
 import {
   checkSourceLookup,
   createDeletionFetcher,
-  defaultBoundWarnings,
   deletionExportOperation,
   futureStartFailure,
   isLookupStream,
@@ -351,9 +344,10 @@ const checkExportOperation = async (
         ...(page.narrowerFilters ?? []).map(
           (key) => `${operation.name}: the service applies a narrower ${key} than the config asks.`,
         ),
-        ...defaultBoundWarnings(operation, source.filters, page.filter, page.servedAt ?? source.now()).map(
-          ({ message }) => message,
-        ),
+        // A run asks for more than the default where the operation has the parameters for it.
+        ...(!operation.hasMentionTime && leavesOutRows({}, boundsOf(page.filter), page.servedAt ?? source.now())
+          ? [`${operation.name}: the service leaves out rows by a default of its own. Ask its operator.`]
+          : []),
       ])
     }),
   )()

@@ -16,25 +16,22 @@ import {
   type Row,
   type StreamRequest,
 } from '../cdk'
+import { type CutRecord, type ExportFilters, type FetchPage, toList } from '../export'
 import {
-  type CutRecord,
+  type Completion,
   digestFilters,
-  type FetchPage,
   filterFrom,
   isInRange,
   isResumable,
   leastAdvancedToken,
   matchesSentRow,
-  type ScanCompletion,
-  type ScanEnv,
-  type ScanFilters,
-  type ScanItem,
-  type ScanStart,
+  type ReadEnv,
+  type ReadItem,
+  type ReadStart,
+  read,
   type SentRange,
   type SentRows,
-  scan,
-  scanScope,
-} from '../export'
+} from '../reading'
 import {
   completeExportState,
   decodeExportState,
@@ -75,7 +72,7 @@ export type ExportDefinition<Item> = {
   readonly name: string
   /** Fetches a page for the streams of these names. */
   readonly fetch: (source: SourceEnv, streamNames: ReadonlyArray<string>) => FetchPage
-  readonly filters: (source: SourceEnv) => ScanFilters
+  readonly filters: (source: SourceEnv) => ExportFilters
   readonly hasMentionTime: boolean
   /** The item that the projections of the streams get for a record. */
   readonly toItem: (source: SourceEnv) => (record: CutRecord) => Item
@@ -181,7 +178,7 @@ const streamFrom = ({ startDate, lookback }: SourceEnv, { cursor, slack }: Expor
 const toNextProgress = <Item>(
   source: SourceEnv,
   { request, state }: SharedStreamProgress<Item>,
-  completion: ScanCompletion,
+  completion: Completion,
 ): SharedStreamProgress<Item> => {
   const next = completeExportState(state, source, completion)
   if (O.isNone(state.sentRange) || !hasOverdueRows(state, completion)) return toStreamProgress(source, request, next)
@@ -190,18 +187,25 @@ const toNextProgress = <Item>(
   return toStreamProgress(source, request, { ...next, sentRange: O.none }, again)
 }
 
-const hasOverdueRows = ({ sentRange }: ExportStreamState, { hasSameRows }: ScanCompletion): boolean =>
+const hasOverdueRows = ({ sentRange }: ExportStreamState, { hasSameRows }: Completion): boolean =>
   O.isSome(sentRange) && !hasSameRows(sentRange.value)
 
-/** What a scan of an operation works with; `fetch`: that of the operation, or one that watches its pages. */
-export const toScanEnv = <Item>(operation: ExportDefinition<Item>, source: SourceEnv, fetch: FetchPage): ScanEnv => ({
-  operation: operation.name,
-  fetch,
+/** How an operation's export is read; `fetch`: that of the operation, or one that watches its pages. */
+export const toReadEnv = <Item>(
+  operation: ExportDefinition<Item>,
+  source: SourceEnv,
+  fetch: FetchPage,
+): ReadEnv<CutRecord> => ({
+  list: toList({
+    operation: operation.name,
+    fetch,
+    filters: operation.filters(source),
+    hasMentionTime: operation.hasMentionTime,
+  }),
   now: source.now,
   ...defined({ wait: source.wait }),
   concurrency: source.concurrency,
   limit: source.pageSize,
-  hasMentionTime: operation.hasMentionTime,
 })
 
 const readSharedScan = <Item>(
@@ -216,10 +220,10 @@ const readSharedScan = <Item>(
     clock.fetch,
     streams.map(({ state }) => state),
   )
-  const pages = collectPageWarnings(operation, known.fetch, source.now)
+  const pages = collectPageWarnings(known.fetch)
   const start = toScanStart(operation, source, streams)
   const toItem = operation.toItem(source)
-  let completion: ScanCompletion | undefined
+  let completion: Completion | undefined
   /** Those that are still read; known once the service's time is. */
   let active: ReadonlyArray<SharedStreamProgress<Item>> | undefined
   // Only a whole scan from a completed state shows what the filter lets through; and not while the rows of a range are overdue.
@@ -228,20 +232,23 @@ const readSharedScan = <Item>(
     isWhole && again?.overdue === undefined && O.getOrElse(() => digest)(state.filtersDigest) === digest
       ? known.findMissing(state, streamFrom(source, state))
       : noneMissing
-  const endOf = (end: ScanCompletion, read: ReadonlyArray<SharedStreamProgress<Item>>): EndedScan<Item> => ({
-    ...{ operation, source, digest, streams: read, completion: end, findMissing, isWhole },
+  const endOf = (end: Completion, ended: ReadonlyArray<SharedStreamProgress<Item>>): EndedScan<Item> => ({
+    ...{ operation, source, digest, streams: ended, completion: end, findMissing, isWhole },
     ...{ isResumed: O.isSome(start.resumeToken), completeScan: toCompleteScan(start, digest, end) },
   })
-  const toEvents = function* (item: ScanItem, read: ReadonlyArray<SharedStreamProgress<Item>>): Iterable<ReaderEvent> {
+  const toEvents = function* (
+    item: ReadItem<CutRecord>,
+    streamsRead: ReadonlyArray<SharedStreamProgress<Item>>,
+  ): Iterable<ReaderEvent> {
     completion = item.completion
     for (const message of pages.drain()) yield { _tag: 'Note', level: 'warn', message }
     for (const note of item.notes) yield { _tag: 'Note', ...note }
-    yield* rowEvents(read, item.rows, toItem)
-    if (completion !== undefined) return yield* endEvents(endOf(completion, read))
-    for (const stream of read) yield toOpenCheckpoint(source, digest, stream, item.resumeToken)
+    yield* rowEvents(streamsRead, item.rows, toItem)
+    if (completion !== undefined) return yield* endEvents(endOf(completion, streamsRead))
+    for (const stream of streamsRead) yield toOpenCheckpoint(source, digest, stream, item.resumeToken)
   }
   const events = pipe(
-    scan(toScanEnv(operation, source, pages.fetch))(start),
+    read(toReadEnv(operation, source, pages.fetch))(start),
     flatMapFeedEither((item): E.Either<Failure, Iterable<ReaderEvent>> => {
       // A scan that has nothing to ask for ends without an answer.
       const time = clock.serviceTime() ?? (item.completion === undefined ? undefined : source.now())
@@ -266,7 +273,7 @@ type EndedScan<Item> = {
   readonly source: SourceEnv
   readonly digest: string
   readonly streams: ReadonlyArray<SharedStreamProgress<Item>>
-  readonly completion: ScanCompletion
+  readonly completion: Completion
   readonly completeScan: CompleteScan
   /** Whether it went on from a token; and whether it read everything since its start. */
   readonly isResumed: boolean
@@ -320,7 +327,7 @@ async function* readUnfinished<Item>(end: EndedScan<Item>): Feed<Failure, Reader
 const toSecondLook = <Item>(
   source: SourceEnv,
   { request, state }: SharedStreamProgress<Item>,
-  { sentRowsSince }: ScanCompletion,
+  { sentRowsSince }: Completion,
 ): SharedStreamProgress<Item> =>
   toStreamProgress(source, request, state, { saved: state, sent: sentRowsSince(streamFrom(source, state)).rows })
 
@@ -400,9 +407,9 @@ const refuseFuture = <Item>(
 
 /** A scan that was read to its end, independent of the streams that it was read for. */
 const toCompleteScan = (
-  { origin: { startDate, cursor, lookback } }: ScanStart,
+  { origin: { startDate, cursor, lookback } }: ReadStart,
   digest: string,
-  completion: ScanCompletion,
+  completion: Completion,
 ): CompleteScan => ({
   from: filterFrom(startDate, cursor, lookback),
   state: encodeExportState(
@@ -417,7 +424,7 @@ const toScanStart = <Item>(
   operation: ExportDefinition<Item>,
   source: SourceEnv,
   streams: ReadonlyArray<SharedStreamProgress<Item>>,
-): ScanStart => {
+): ReadStart => {
   const { startDate, lookback, partition } = source
   const filters = operation.filters(source)
   const cursor = streams
@@ -428,15 +435,17 @@ const toScanStart = <Item>(
       ),
     )
     .reduce(earlierCursor)
-  const scope =
+  const share =
     operation.hasMentionTime && O.isSome(partition)
-      ? { filters, windows: partitionWindows(partition.value, startDate, source.now(), filters) }
-      : { filters }
+      ? { windows: partitionWindows(partition.value, startDate, source.now(), filters) }
+      : {}
   const ranges = streams.flatMap(({ state }) => (O.isSome(state.sentRange) ? [state.sentRange.value.from] : []))
-  const plan = { now: source.now(), from: filterFrom(startDate, cursor, lookback), filters: scanScope(scope) }
+  const scope = digestFilters({ ...filters, ...share })
+  const plan = { now: source.now(), from: filterFrom(startDate, cursor, lookback), filters: scope }
   const tokens = RA.compact(streams.map(({ state }) => state.resumeToken)).filter(isResumable(plan))
   return {
-    ...scope,
+    ...share,
+    scope,
     origin: { startDate, cursor, lookback, ...(ranges.length === 0 ? {} : { rangeFrom: Math.min(...ranges) }) },
     resumeToken: tokens.length === streams.length ? leastAdvancedToken(tokens) : O.none,
   }
@@ -468,7 +477,7 @@ const toOpenCheckpoint = <Item>(
   source: SourceEnv,
   digest: string,
   { request, state, again }: SharedStreamProgress<Item>,
-  resumeToken: ScanItem['resumeToken'],
+  resumeToken: ReadItem<CutRecord>['resumeToken'],
 ): ReaderEvent => ({
   _tag: 'Checkpoint',
   stream: request.stream,
@@ -482,7 +491,7 @@ const toLastCheckpoint = <Item>(
   source: SourceEnv,
   digest: string,
   { request, state }: SharedStreamProgress<Item>,
-  completion: ScanCompletion,
+  completion: Completion,
 ): ReaderEvent => ({
   _tag: 'Checkpoint',
   stream: request.stream,

@@ -4,7 +4,9 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../api'
 import { configFailure, decodeValue, type Failure, isSameService, type SourceState, serviceOfState } from '../cdk'
+import type { ExportFilters } from '../export'
 import {
+  type Completion,
   createWindowToken,
   cursorSlack,
   decodeResumeToken,
@@ -12,12 +14,10 @@ import {
   filterFrom,
   nextCursor,
   type ResumeToken,
-  type ScanFilters,
-  type ScanItem,
-  type ScanWindow,
   SentRange,
   SentRows,
-} from '../export'
+  type Window,
+} from '../reading'
 import { isStartMovedBack, startAfterRun } from './start-date'
 
 /** The state of an export stream as JSON (docs/state.md): cursor, slack, start date, digest of the filters, sent rows, resume token. */
@@ -109,7 +109,7 @@ export const readsOnFrom = ({ cursor, slack }: ExportStreamState, lookback: numb
 export const completeExportState = (
   state: ExportStreamState,
   { startDate, lookback }: { readonly startDate: number; readonly lookback: number },
-  { newestRowTime, certainTime, sentRowsSince }: NonNullable<ScanItem['completion']>,
+  { newestRowTime, certainTime, sentRowsSince }: Completion,
 ): ExportStreamState => {
   const cursor = nextCursor(state.cursor, newestRowTime)
   const certain = O.map((time: number) => time - state.slack)(state.cursor)
@@ -272,7 +272,7 @@ export const rewindStates = (
     readonly lookback: number
     readonly pageSize: number
     readonly now: number
-    readonly filters: ScanFilters
+    readonly filters: ExportFilters
   },
 ): E.Either<Failure, SourceState> => {
   const given = states[stream]
@@ -298,7 +298,7 @@ export const rewindStates = (
       const [first, ...rest] = others.map(({ sentRows }) => sentRows)
       const areSame = rest.every((rows) => JSON.stringify(rows) === JSON.stringify(first))
       const scan = createWindowToken(
-        filters,
+        digestFilters(filters),
         { startDate, cursor: O.some(oldest), lookback },
         {
           windows,
@@ -323,8 +323,8 @@ const second = 1000
 /** Windows around the seconds in which reviews were written; undefined if that is not known of one, or none is left. */
 const toMentionWindows = (
   versions: ReadonlyArray<MissedVersion>,
-  { mentionTimeAfter, mentionTimeBefore }: ScanFilters,
-): ReadonlyArray<ScanWindow> | undefined => {
+  { mentionTimeAfter, mentionTimeBefore }: ExportFilters,
+): ReadonlyArray<Window> | undefined => {
   // A window takes the place of the filters, so it must not reach beyond them.
   const start = mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(mentionTimeAfter)
   const end = mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(mentionTimeBefore)
@@ -337,9 +337,5 @@ const toMentionWindows = (
     if (last !== undefined && time - second <= last.before) last.before = time + second
     else spans.push({ after: time - second, before: time + second })
   }
-  return spans.map(({ after, before }) => ({
-    kind: 'part',
-    mentionTimeAfter: toInstant(Math.max(after, start)),
-    mentionTimeBefore: toInstant(Math.min(before, end)),
-  }))
+  return spans.map(({ after, before }) => ({ after: Math.max(after, start), before: Math.min(before, end) }))
 }

@@ -5,7 +5,7 @@
  * selected streams with their states (`StreamRequest` of cdk). Out: a feed of `ReaderEvent`s: rows as JSON text,
  * checkpoints with the state that covers the rows before them, notes, and failures of single streams.
  */
-export { type ExportDefinition, toScanEnv } from './export-reader'
+export { type ExportDefinition, toReadEnv } from './export-reader'
 export {
   decodeExportState,
   mergeStates,
@@ -45,4 +45,3 @@ export {
 } from './streams'
 export { createAuditLedger } from './sync-audit'
 export type { DeletedAtColumn } from './tombstones'
-export { defaultBoundWarnings } from './warnings'

@@ -5,7 +5,8 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { toFailure, toInstant } from '../api'
 import { type Failure, transientFailure } from '../cdk'
-import { type FetchPage, isInRange, type ScanFilters } from '../export'
+import type { ExportFilters, FetchPage } from '../export'
+import { isInRange } from '../reading'
 import type { ExportStreamState } from './export-state'
 
 /**
@@ -78,7 +79,7 @@ export const stillMissing = ({ ids, uncounted }: MissingRows, rest: MissingRows)
 export const areMissing = ({ ids, uncounted }: MissingRows): boolean => ids.size + uncounted >= fewestMissing
 
 /** The other export, in which a row is that has left this one. */
-export type OtherExport = { readonly name: string; readonly fetch: FetchPage; readonly filters: ScanFilters }
+export type OtherExport = { readonly name: string; readonly fetch: FetchPage; readonly filters: ExportFilters }
 
 const maxPages = 100
 

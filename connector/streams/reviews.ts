@@ -8,15 +8,14 @@ import {
   createDeletedReviewFetcher,
   createOffsetReader,
   createReviewFetcher,
-  digestFilters,
+  type ExportFilters,
   type FetchPage,
   type FieldOffsets,
   fieldText,
-  filterFrom,
   hasField,
   rawFieldText,
-  type ScanFilters,
 } from '../export'
+import { digestFilters, filterFrom } from '../reading'
 import { createExportReader, type ExportDefinition } from './export-reader'
 import type { CompleteScan, EntityIndex, ReviewEntitySettings, SourceEnv } from './source-env'
 import { withSourceLookup } from './source-lookup'
@@ -93,7 +92,7 @@ export const createReviewItem = (record: CutRecord): ReviewItem => {
 type IndexEnv = {
   readonly startDate: number
   readonly lookback: number
-  readonly filters: ScanFilters
+  readonly filters: ExportFilters
   readonly entities: { readonly fromReviews: ReviewEntitySettings }
   readonly entityIndex: EntityIndex
 }

@@ -1,7 +1,9 @@
 import type { Option } from 'fp-ts/Option'
 import type { Task } from 'fp-ts/Task'
-import { type Api, type LookupListRequest, toInstant, toMillis } from '../api'
-import type { PrivacyAction, ScanFilters, ScanWindow } from '../export'
+import { type Api, type LookupListRequest, toMillis } from '../api'
+import { defined } from '../cdk'
+import type { ExportFilters, PrivacyAction } from '../export'
+import type { Window } from '../reading'
 
 /** A resource of the service that has attributes to hide; the paths of `privacy` begin with it. */
 export type ResourceName = 'export' | 'comments' | 'transparency_reviews' | 'entity_ratings' | 'managed_locations'
@@ -100,14 +102,14 @@ const monthsBetween = (from: number, to: number): ReadonlyArray<number> => {
  * The windows of mention time that a process reads: every `count`th calendar month since the start date. So the processes
  * agree on the windows whenever each of them begins, and each gets old and new months. The first window is open to the
  * past, the last to the future; they overlap by a millisecond, since it is not known whether the bounds are inclusive.
- * Reviews without a mention time are in no window: the last process reads them in a sweep.
+ * Reviews without a mention time are in no window: the last process reads them.
  */
 export const partitionWindows = (
   { index, count }: BackfillPartition,
   startDate: number,
   now: number,
-  filters: ScanFilters,
-): ReadonlyArray<ScanWindow> => {
+  filters: ExportFilters,
+): ReadonlyArray<Window> => {
   const after = filters.mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(filters.mentionTimeAfter)
   const before =
     filters.mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(filters.mentionTimeBefore)
@@ -119,14 +121,14 @@ export const partitionWindows = (
   const share = windows
     .filter((window, n) => n % count === index && window.after < window.before)
     .map(
-      (window): ScanWindow => ({
-        kind: 'part',
-        ...(Number.isFinite(window.after) ? { mentionTimeAfter: toInstant(window.after) } : {}),
-        ...(Number.isFinite(window.before) ? { mentionTimeBefore: toInstant(window.before) } : {}),
-      }),
+      (window): Window =>
+        defined({
+          after: Number.isFinite(window.after) ? window.after : undefined,
+          before: Number.isFinite(window.before) ? window.before : undefined,
+        }),
     )
   const unbounded = after === Number.NEGATIVE_INFINITY && before === Number.POSITIVE_INFINITY
-  return index === count - 1 && unbounded ? [...share, { kind: 'sweep' }] : share
+  return index === count - 1 && unbounded ? [...share, { unmentioned: true }] : share
 }
 
 /** The thresholds of a feedback request. `minRatingCount` is always sent, since the default of some services hides entities. */

@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import { configFailure, type Failure, type Stream, suggestName } from '../cdk'
-import type { ScanFilters } from '../export'
+import type { ExportFilters } from '../export'
 import { withSecondLook } from './empty-lists'
 import { decodeExportState } from './export-state'
 import { commentsStream, transparencyReviewsStream } from './feedback/comments-and-reviews'
@@ -175,5 +175,5 @@ export const streamsReadWith = (name: string): ReadonlyArray<string> => {
 }
 
 /** What limits the scan that an export's stream is read by. */
-export const exportFilters = (source: SourceEnv, name: string): ScanFilters =>
+export const exportFilters = (source: SourceEnv, name: string): ExportFilters =>
   (name === deletedReviewsStream.name ? deletionExportOperation : reviewExportOperation).filters(source)

@@ -23,7 +23,8 @@ import {
   type Stream,
   type StreamRequest,
 } from '../cdk'
-import { type CutRecord, decodeResumeToken, scanStartTime } from '../export'
+import type { CutRecord } from '../export'
+import { decodeResumeToken, readStartTime } from '../reading'
 import { createExportReader } from './export-reader'
 import { deletionExportReader, type ReviewItem, reviewExportOperation, reviewExportReader } from './reviews'
 import type { SourceEnv } from './source-env'
@@ -164,7 +165,7 @@ const previousDeletionState = (
     return syncMode === 'full_refresh' ? O.none : O.some(deletions ?? toDeletionState(state.value))
   if (deletions !== undefined) return O.some(deletions)
   const isFirstScan = toMillis(String(modifiedTimeFrom)) <= toMillis(String(startDateOfState ?? toInstant(startDate)))
-  const begun = isFirstScan ? O.flatMap(scanStartTime)(decodeResumeToken(scan)) : O.none
+  const begun = isFirstScan ? O.flatMap(readStartTime)(decodeResumeToken(scan)) : O.none
   return O.some(
     toDeletionState(O.isSome(begun) ? { modifiedTimeFrom: toInstant(Math.max(startDate, begun.value)) } : state.value),
   )

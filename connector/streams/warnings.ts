@@ -2,9 +2,9 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import { describeAttribute, optionalAttributes, toInstant, toMillis } from '../api'
+import { describeAttribute, optionalAttributes } from '../api'
 import type { ReaderEvent, Row } from '../cdk'
-import { type ExportPage, type FetchPage, pickRecordAttributes, type ScanFilters } from '../export'
+import { type ExportPage, type FetchPage, pickRecordAttributes } from '../export'
 import type { ExportStreamState } from './export-state'
 
 /** A note that the user should read; the run goes on. */
@@ -62,79 +62,26 @@ const narrowerWarnings = ({ narrowerFilters = [] }: ExportPage): ReadonlyArray<P
     message: `The service applied a narrower ${key} than was asked for: reviews outside it are not read.`,
   }))
 
-const [minute, day] = [60_000, 86_400_000]
-
-/**
- * Bounds of mention time that were not asked for and leave out rows. Without a request the service echoes defaults; those of 1970 and
- * of now leave out none. `now`: milliseconds.
- */
-export const defaultBoundWarnings = (
-  { name, hasMentionTime }: PagesOf,
-  request: ScanFilters,
-  { mentionTimeAfter, mentionTimeBefore }: ExportPage['filter'],
-  now: number,
-): ReadonlyArray<PageWarning> => {
-  const toWarning = (kind: string, excluded: string, remedy: string): PageWarning => ({
-    kind,
-    message: `${name}: the service leaves out what was posted ${excluded}, though it was not asked to: it applies a default of its own. ${
-      hasMentionTime ? remedy : "No setting changes it; ask the service's operator."
-    }`,
-  })
-  const after = request.mentionTimeAfter === undefined ? toMillis(mentionTimeAfter ?? '') : Number.NaN
-  const before = request.mentionTimeBefore === undefined ? toMillis(mentionTimeBefore ?? '') : Number.NaN
-  return [
-    ...(after > day
-      ? [
-          toWarning(
-            'default mentionTimeAfter',
-            `before ${toInstant(after)}`,
-            'Set mention_time_after to the time from which you need reviews.',
-          ),
-        ]
-      : []),
-    ...(before < now - minute
-      ? [
-          toWarning(
-            'default mentionTimeBefore',
-            `after ${toInstant(before)}`,
-            'Set mention_time_before to the time up to which you need reviews.',
-          ),
-        ]
-      : []),
-  ]
-}
-
-/** The operation whose pages come. `hasMentionTime`: the config can narrow it by mention time. */
-type PagesOf = { readonly name: string; readonly hasMentionTime: boolean }
-
-/** Passes pages on and collects their warnings, each once; `drain` returns those that are new since its last call. `now`: milliseconds. */
+/** Passes pages on and collects their warnings, each once; `drain` returns those that are new since its last call. */
 export const collectPageWarnings = (
-  operation: PagesOf,
   fetch: FetchPage,
-  now: () => number,
 ): { readonly fetch: FetchPage; readonly drain: () => ReadonlyArray<string> } => {
   const kinds = new Set<string>()
   const pending: string[] = []
   const nameUnknown = collectUnknownAttributes()
   return {
-    fetch: (request, turn) => {
-      // An answer may wait for its turn, and "now" by its echo is then long past.
-      const requestedAt = now()
-      return pipe(
+    fetch: (request, turn) =>
+      pipe(
         fetch(request, turn),
         TE.map((page) => {
           pending.push(...nameUnknown(page.unknownPaths))
-          for (const { kind, message } of [
-            ...narrowerWarnings(page),
-            ...defaultBoundWarnings(operation, request, page.filter, page.servedAt ?? requestedAt),
-          ]) {
+          for (const { kind, message } of narrowerWarnings(page)) {
             if (!kinds.has(kind)) pending.push(message)
             kinds.add(kind)
           }
           return page
         }),
-      )
-    },
+      ),
     drain: () => pending.splice(0),
   }
 }

@@ -438,7 +438,7 @@ describe('the messages of first-sync.md', () => {
     'api/http/token.ts',
     'api/http/request.ts',
     'api/http/send.ts',
-    'export/scan/cutoff.ts',
+    'reading/clock.ts',
   ]
 
   it.each(files)('are all that %s has', (file) => {

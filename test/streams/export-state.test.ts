@@ -105,17 +105,17 @@ describe('rewindStates', () => {
         reviews: {
           modifiedTimeFrom: '2026-01-01T00:00:00.000Z',
           scan: {
-            windows: [{ mentionTimeAfter: '2026-01-01T00:00:04.000Z', mentionTimeBefore: '2026-01-01T00:00:05.500Z' }],
+            windows: [{ after: Date.UTC(2026, 0, 1, 0, 0, 4), before: Date.UTC(2026, 0, 1, 0, 0, 5, 500) }],
           },
         },
-        review_tasks: { modifiedTimeFrom: '2026-01-02T00:00:00.000Z', scan: { reached: Date.UTC(2026, 0, 2) } },
+        review_tasks: { modifiedTimeFrom: '2026-01-02T00:00:00.000Z', scan: { newest: Date.UTC(2026, 0, 2) } },
       }),
     )
     expect(rewind({ mentionTimeAfter: '2026-01-01T00:00:04.500Z' }, at(5))).toMatchObject(
       E.right({
         reviews: {
           scan: {
-            windows: [{ mentionTimeAfter: '2026-01-01T00:00:04.500Z', mentionTimeBefore: '2026-01-01T00:00:06.000Z' }],
+            windows: [{ after: Date.UTC(2026, 0, 1, 0, 0, 4, 500), before: Date.UTC(2026, 0, 1, 0, 0, 6) }],
           },
         },
       }),

@@ -115,7 +115,7 @@ describe('known rows that do not come again', () => {
     const first = await read(service.source)
     service.data.reviews.push(review(101, service.last + hour))
     service.passHour()
-    service.behind = 1
+    service.behind = 2
     const second = await read(service.source, first.state)
     expect([idsOf(second), warnings(second), second.failures]).toEqual([[101], [], {}])
     expect(service.waits).toContain(8000)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { toMillis } from '../../connector/cdk/scalar'
+import type { Bounds } from '../../connector/reading/list'
 import { partitionWindows } from '../../connector/streams/source-env'
 import { draws } from '../support/draws'
 
@@ -9,41 +10,36 @@ const now = Date.parse('2024-04-10T00:00:00Z')
 
 /** Whether a service with inclusive or exclusive bounds serves a review of this mention time for a window. */
 const serves =
-  (time: number, inclusive: boolean) => (window: { mentionTimeAfter?: string; mentionTimeBefore?: string }) => {
-    const after = window.mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(window.mentionTimeAfter)
-    const before =
-      window.mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(window.mentionTimeBefore)
-    return inclusive ? time >= after && time <= before : time > after && time < before
-  }
+  (time: number, inclusive: boolean) =>
+  ({ after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY }: Bounds) =>
+    inclusive ? time >= after && time <= before : time > after && time < before
 
 describe('partitionWindows', () => {
-  it('gives each process every count-th month, open at both ends, and the sweep to the last process', () => {
+  it('gives each process every count-th month, open at both ends, and what has no mention time to the last process', () => {
     expect([0, 1].map((index) => partitionWindows({ index, count: 2 }, start, now, {}))).toEqual([
       [
-        { kind: 'part', mentionTimeBefore: '2024-02-01T00:00:00.000Z' },
+        { before: toMillis('2024-02-01T00:00:00.000Z') },
         {
-          kind: 'part',
-          mentionTimeAfter: '2024-02-29T23:59:59.999Z',
-          mentionTimeBefore: '2024-04-01T00:00:00.000Z',
+          after: toMillis('2024-02-29T23:59:59.999Z'),
+          before: toMillis('2024-04-01T00:00:00.000Z'),
         },
       ],
       [
         {
-          kind: 'part',
-          mentionTimeAfter: '2024-01-31T23:59:59.999Z',
-          mentionTimeBefore: '2024-03-01T00:00:00.000Z',
+          after: toMillis('2024-01-31T23:59:59.999Z'),
+          before: toMillis('2024-03-01T00:00:00.000Z'),
         },
-        { kind: 'part', mentionTimeAfter: '2024-03-31T23:59:59.999Z' },
-        { kind: 'sweep' },
+        { after: toMillis('2024-03-31T23:59:59.999Z') },
+        { unmentioned: true },
       ],
     ])
   })
 
-  it('stays within the configured mention times, and then needs no sweep', () => {
+  it('stays within the configured mention times, and then no process reads what has none', () => {
     const filters = { mentionTimeAfter: '2024-02-10T00:00:00.000Z', mentionTimeBefore: '2024-02-20T00:00:00.000Z' }
     expect([0, 1].map((index) => partitionWindows({ index, count: 2 }, start, now, filters))).toEqual([
       [],
-      [{ kind: 'part', ...filters }],
+      [{ after: toMillis(filters.mentionTimeAfter), before: toMillis(filters.mentionTimeBefore) }],
     ])
   })
 
@@ -59,7 +55,7 @@ describe('partitionWindows', () => {
           const windows = Array.from({ length: count }, (_, index) =>
             partitionWindows({ index, count }, start, startTimes[index] ?? now, {}),
           ).flat()
-          expect(windows.filter(({ kind }) => kind === 'part').some(serves(time, inclusive))).toBe(true)
+          expect(windows.filter(({ unmentioned }) => !unmentioned).some(serves(time, inclusive))).toBe(true)
         },
       ),
       draws(100),

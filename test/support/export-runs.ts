@@ -4,12 +4,15 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import type { Failure } from '../../connector/cdk/failure'
 import type { Feed } from '../../connector/cdk/feed'
+import type { CutRecord } from '../../connector/export/cut/record'
 import type { FetchPage } from '../../connector/export/fetch-page'
-import { cursorSlack, filterFrom, nextCursor } from '../../connector/export/scan/cutoff'
-import { decodeResumeToken, isResumable } from '../../connector/export/scan/resume-token'
-import { type ScanEnv, type ScanItem, scan } from '../../connector/export/scan/scan'
-import { matchesSentRow, type SentRows } from '../../connector/export/scan/sent-rows'
-import { allScanRules, type ScanRules } from '../../connector/export/scan/state'
+import { type ExportListing, toList } from '../../connector/export/list'
+import { cursorSlack, filterFrom, nextCursor } from '../../connector/reading/clock'
+import type { ReadItem } from '../../connector/reading/item'
+import { read } from '../../connector/reading/read'
+import { decodeResumeToken, digestFilters, isResumable } from '../../connector/reading/resume-token'
+import { matchesSentRow, type SentRows } from '../../connector/reading/sent-rows'
+import type { ReadEnv } from '../../connector/reading/session'
 import { type ExportTraits, type SimulatedExport, simulateExport } from './export-simulation'
 import { random } from './random'
 
@@ -32,34 +35,31 @@ export type TestDestination = {
 export const emptyDestination = (): TestDestination => ({ rows: new Map(), deleted: new Map() })
 
 /** What a reader brings; tests store its token and never look into it. */
-export type ReaderItem = Omit<ScanItem, 'resumeToken'> & { readonly resumeToken: () => unknown }
+export type ReaderItem = Omit<ReadItem<CutRecord>, 'resumeToken'> & { readonly resumeToken: () => unknown }
 
 /** What a run reads, and how; times in milliseconds. */
-export type ListToRead = ScanEnv & {
-  readonly startDate: number
-  readonly cursor: O.Option<number>
-  readonly lookback: number
-  /** The token of the run before, as it was stored; undefined: there is none. */
-  readonly token: unknown
-}
+export type ListToRead = Omit<ReadEnv<CutRecord>, 'list'> &
+  Omit<ExportListing, 'filters'> & {
+    readonly startDate: number
+    readonly cursor: O.Option<number>
+    readonly lookback: number
+    /** The token of the run before, as it was stored; undefined: there is none. */
+    readonly token: unknown
+  }
 
 /** A way to read a list that changes. Every simulated service can be read with each of them. */
 export type ListReader = (list: ListToRead) => Feed<Failure, ReaderItem>
 
-/** Today's scan, with all of its safeguards or fewer. */
-export const scanReader =
-  (rules: ScanRules = allScanRules): ListReader =>
-  ({ startDate, cursor, lookback, token, ...env }) => {
-    const plan = { now: env.now(), from: filterFrom(startDate, cursor, lookback), filters: {} }
-    return scan(
-      env,
-      rules,
-    )({
-      origin: { startDate, cursor, lookback },
-      filters: {},
-      resumeToken: O.filter(isResumable(plan))(decodeResumeToken(token)),
-    })
-  }
+/** connector/reading. */
+export const readList: ListReader = ({ startDate, cursor, lookback, token, ...env }) => {
+  const scope = digestFilters({})
+  const plan = { now: env.now(), from: filterFrom(startDate, cursor, lookback), filters: scope }
+  return read({ ...env, list: toList({ ...env, filters: {} }) })({
+    origin: { startDate, cursor, lookback },
+    scope,
+    resumeToken: O.filter(isResumable(plan))(decodeResumeToken(token)),
+  })
+}
 
 type RunSettings = {
   readonly service: SimulatedExport
@@ -68,7 +68,7 @@ type RunSettings = {
   readonly concurrency: number
   readonly startDate: number
   readonly lookback: number
-  /** Today's scan, unless another is to read. */
+  /** connector/reading, unless another is to read. */
   readonly reader?: ListReader
   /** Whether the state keeps its slack. */
   readonly slack?: boolean
@@ -97,8 +97,7 @@ export const runStream = async (
   const { service, destination, startDate, lookback } = settings
   const cursor = O.fromNullable(state.cursor)
   const scanCursor = O.map((time: number) => time - state.slack)(cursor)
-  const read = settings.reader ?? scanReader()
-  const feed = read({
+  const feed = (settings.reader ?? readList)({
     operation: stream,
     fetch: limitRequests(
       overwriteReleased(service[stream]),
@@ -168,7 +167,7 @@ export const runStream = async (
 }
 
 /** How many times the fewest requests a scan may take: rounds over a list without order ask for each page four times, up to 30 rounds. */
-const maxRequestsPerPage = 130
+const maxRequestsPerPage = 260
 
 /** Counts a scan as endless, and throws, once it has asked for more pages than the rows at its beginning allow. */
 const limitRequests = (
@@ -253,7 +252,7 @@ export type SimulationPlan = {
   readonly concurrency: number
   readonly runs: number
   readonly crashes: boolean
-  /** Today's scan, unless another is to read. */
+  /** connector/reading, unless another is to read. */
   readonly reader?: ListReader
   readonly lookback?: number
   /** Whether the state keeps its slack. */

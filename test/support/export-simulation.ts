@@ -3,7 +3,7 @@ import type { ApiError } from '../../connector/api/error'
 import type { ExportFilter } from '../../connector/api/model/review'
 import { toInstant, toMillis } from '../../connector/cdk/scalar'
 import type { CutRecord } from '../../connector/export/cut/record'
-import type { FetchPage, PageRequest } from '../../connector/export/fetch-page'
+import type { ExportPageRequest, FetchPage } from '../../connector/export/fetch-page'
 import { random } from './random'
 
 export type Order = 'ascending' | 'descending' | 'id' | 'ties' | 'random'
@@ -351,7 +351,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
       : sorted
   }
 
-  const createFilter = (request: PageRequest): ((row: Row) => boolean) => {
+  const createFilter = (request: ExportPageRequest): ((row: Row) => boolean) => {
     const from = toMillis(request.modifiedTimeFrom) + traits.filterShift
     const after = request.mentionTimeAfter === undefined ? undefined : toMillis(request.mentionTimeAfter)
     const before = request.mentionTimeBefore === undefined ? undefined : toMillis(request.mentionTimeBefore)
@@ -389,7 +389,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
     return [limit, isShort ? Math.ceil(limit * (traits.shortestPage + draw() * (1 - traits.shortestPage))) : limit]
   }
 
-  const toEcho = (request: PageRequest, limit: number): ExportFilter => ({
+  const toEcho = (request: ExportPageRequest, limit: number): ExportFilter => ({
     sources: request.sources ?? [1, 2, 3, 4, 5, 6],
     ...(traits.echo === false ? {} : { limit: traits.echo === 'asked' ? request.limit : limit }),
     ...(traits.defaultRange === 'told'

@@ -12,7 +12,7 @@ import {
   toSecondInstant,
 } from '../../api'
 import { defined } from '../../cdk'
-import { ceilToSecond } from '../../export'
+import { ceilToSecond } from '../../reading'
 import { type SourceEnv, toThresholds } from '../source-env'
 import { UnknownAttributes } from '../warnings'
 import type { FeedbackOperation, FeedbackPage, FeedbackRequest } from './page'

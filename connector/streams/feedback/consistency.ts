@@ -2,7 +2,7 @@ import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, isRefusalInBody, toInstant, toMillis } from '../../api'
-import { ceilToSecond } from '../../export'
+import { ceilToSecond } from '../../reading'
 import {
   countRows,
   type EntityFeedback,

@@ -14,7 +14,7 @@ import {
   type ReaderEvent,
   type StreamRequest,
 } from '../../cdk'
-import { filterFrom } from '../../export'
+import { filterFrom } from '../../reading'
 import { decodeExportState, openExportState } from '../export-state'
 import { digestEntitySelection, findScanSince, reviewExportReader } from '../reviews'
 import type { SourceEnv } from '../source-env'

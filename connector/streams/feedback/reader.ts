@@ -19,7 +19,7 @@ import {
   type StreamRequest,
   transientFailure,
 } from '../../cdk'
-import { digestFilters } from '../../export'
+import { digestFilters } from '../../reading'
 import type { ResourceName, SourceEnv } from '../source-env'
 import {
   futureCursorFailure,

@@ -5,7 +5,8 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../../api'
 import { configFailure, decodeValue, defined, type Failure } from '../../cdk'
-import { type CutRecord, floorToSecond } from '../../export'
+import type { CutRecord } from '../../export'
+import { floorToSecond } from '../../reading'
 
 /**
  * The state of one entity: its own cursor if that differs from the stream's, a digest of the rows that its next window has

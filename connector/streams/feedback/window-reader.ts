@@ -6,7 +6,7 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, toFailure } from '../../api'
 import { defined, type Failure, type Feed, type FeedStep, feedOf, unfoldFeed } from '../../cdk'
-import { chooseCutoff, type RunNote } from '../../export'
+import { chooseCutoff, type RunNote } from '../../reading'
 import { ignoredPageError, needsScroll } from './consistency'
 import type { Entity } from './entities'
 import {

@@ -1,0 +1,38 @@
+import { boundsOfWindow, isBounded, type ListRow, type Window } from './list'
+import { missingRows, type Session } from './session'
+
+const second = 1000
+/** How many rows that were read an empty window is asked for together with. */
+const maxTries = 16
+
+/** Whether a window has no row: it is asked for together with one that was read, the next nearest at each try. */
+export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, window: Window): Promise<boolean> => {
+  const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
+  const distance = (time: number): number => (time <= after ? after - time : time - before)
+  const outside = session.anchors.filter((time) => time < after - second || time > before + second)
+  const nearest = [...new Set(outside)].sort((a, b) => distance(a) - distance(b))
+  // A row of it was read, so it is not empty but for a moment.
+  if (session.anchors.some((time) => time > after + second && time < before - second)) {
+    await session.pause(0)
+    return false
+  }
+  const isInside = (time: number | undefined): boolean => time !== undefined && time > after && time < before
+  for (const [tries, time] of nearest.slice(0, maxTries).entries()) {
+    const wider = time <= after ? { ...window, after: time - second } : { ...window, before: time + second }
+    const { rows, ...page } = await session.ask(wider, { offset: 0 })
+    const times = rows.map((row) => session.env.list.mentionTime?.(row))
+    page.release?.()
+    if (times.some(isInside)) return false
+    if (rows.length > 0 && !session.isFull({ ...page, rows })) return true
+    if (rows.length === 0 && !(await session.pause(Math.min(tries, 4)))) break
+  }
+  // Nothing is known beside it.
+  const mustHaveRows = !isBounded(boundsOfWindow(window)) && session.progress.newest !== undefined
+  for (let tries = 0; ; tries += 1) {
+    const { rows, release } = await session.ask(window, { offset: 0 })
+    release?.()
+    if (rows.length > 0) return false
+    if (!mustHaveRows && tries > 0) return true
+    if (mustHaveRows && !(await session.pause(tries))) throw missingRows(session)
+  }
+}

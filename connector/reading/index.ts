@@ -1,0 +1,28 @@
+/**
+ * Reads a list that changes while it is read, without loss; knows no operation of the service (docs/how-reading-works.md).
+ * In: a `List` that fetches pages, and where to start or go on. Out: pages of rows, each with the token to go on from.
+ */
+export {
+  ceilToSecond,
+  chooseCutoff,
+  cursorSlack,
+  filterFrom,
+  floorToSecond,
+  nextCursor,
+  type RunNote,
+} from './clock'
+export type { Completion, ReadItem } from './item'
+export type { Bounds, FetchListPage, List, ListError, ListPage, ListRow, PageRequest, Window } from './list'
+export { overlapSize } from './pages'
+export { type ReadStart, read } from './read'
+export {
+  createWindowToken,
+  decodeResumeToken,
+  digestFilters,
+  isResumable,
+  leastAdvancedToken,
+  ResumeToken,
+  readStartTime,
+} from './resume-token'
+export { isInRange, matchesSentRow, SentRange, SentRows } from './sent-rows'
+export { leavesOutRows, type Origin, type ReadEnv } from './session'

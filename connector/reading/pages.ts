@@ -1,0 +1,249 @@
+import { Breach, incompleteForNow } from './assumptions'
+import { checkBounds } from './bounds'
+import { infoNote } from './clock'
+import { isEmptyWindow } from './empty'
+import { expectedProbe, findEnd, patience } from './end'
+import { type ReadItem, toItem } from './item'
+import { haveSameRows, isBounded, type ListRow, type RowVersion, type Window } from './list'
+import { missingRows, type Session, startWindow, type Where } from './session'
+
+/** Six rows come in their old order by chance once in 720 times. A single row always does, so it proves no order. */
+const witnesses = 6
+/** How many times in a row a page that joins is looked for further back: 1, 2, 4, 8 and 16 pages. */
+const maxStepsBack = 5
+/** How often an end may turn out to be none before rows come that were not read. */
+const maxEnds = 16
+/** Rows inserted in front can shift a page by its length, so that it comes again. Three times in a row is no chance. */
+const maxRepeats = 3
+/** How many pages in a row may bring nothing but later changes; in a long list more. */
+const maxIdlePages = 100
+
+/** Rows that two successive pages share: 10 or a fiftieth of the page, whichever is more, at most half a page. */
+export const overlapSize = (length: number): number =>
+  Math.min(Math.floor(length / 2), Math.max(10, Math.floor(length / 50)))
+
+/** A pass over one window. */
+type Pass = {
+  pages: number
+  /** Rows of the longest page. */
+  longest: number
+  /** Rows that the next page shares with the last one. */
+  overlap: number
+  /** How often the overlap was doubled, because more rows had moved than it has. */
+  doublings: number
+  /** Steps back in a row, and in all. */
+  stepsInARow: number
+  steps: number
+  /** How often an answer without rows was asked for again. */
+  waits: number
+  /** The rows of the last page, and how often they came again at once. */
+  lastRows: ReadonlyArray<RowVersion>
+  lastOffset: number
+  repeats: number
+  ends: number
+  /** Those where only later changes stood behind the page. */
+  nearEnds: number
+  /** Pages in a row that brought nothing but later changes. */
+  idle: number
+  /** How often the next page was asked for again since it came in another order. */
+  doubts: number
+}
+
+/**
+ * Reads a window page by page; each page begins with rows of the one before. Rows that nobody touches keep their order, so
+ * two pages with a row in common leave none out between them. Throws a Breach where the order is not kept.
+ */
+export async function* readPages<R extends ListRow>(
+  session: Session<R>,
+  window: Window,
+  isResumed: boolean,
+  filter?: (row: R) => boolean,
+): AsyncGenerator<ReadItem<R>> {
+  const { progress, known, env } = session
+  const pass: Pass = {
+    ...{ pages: 0, longest: 0, overlap: 0, doublings: 0, stepsInARow: 0, steps: 0 },
+    ...{ waits: 0, lastRows: [], lastOffset: 0, repeats: 0, ends: 0, nearEnds: 0, idle: 0, doubts: 0 },
+  }
+  for (;;) {
+    const { offset } = progress
+    const isAhead = session.isPrefetched(window, { offset })
+    const page = await session.ask(window, { offset })
+    const { rows } = page
+    checkBounds(session, window, rows)
+    if (rows.length === 0 && known.lastPosition() < 0) {
+      page.release?.()
+      if (await isEmptyList(session, window, pass.waits)) return
+      pass.waits += 1
+      continue
+    }
+    pass.repeats = offset !== pass.lastOffset && haveSameRows(rows, pass.lastRows) ? pass.repeats + 1 : 0
+    pass.lastRows = rows
+    pass.lastOffset = offset
+    if (pass.repeats >= maxRepeats) throw new Breach('A3', 'the same rows come again and again')
+    const order = compareOrder(session, rows, offset)
+    const isJoined =
+      rows.length > 0 && (offset === 0 || order.knownRows >= Math.min(witnesses, pass.overlap || witnesses))
+    if (order.problem !== undefined || !isJoined) {
+      page.release?.()
+      // A page that was asked for ahead may be older than the one in front of it.
+      if (isAhead) session.prefetch([])
+      else if (order.problem !== undefined) {
+        // A replica that lacks a change may have answered.
+        if (pass.doubts > 0) throw new Breach('A3', order.problem)
+        pass.doubts += 1
+      } else if (isResumed && pass.pages === 0 && pass.stepsInARow === maxStepsBack) beginAnew(session)
+      else await stepBack(session, pass, rows.length === 0, page.isRefused === true)
+      continue
+    }
+
+    const isFull = session.isFull(page)
+    accept(pass, rows.length, order)
+    progress.inserted += order.inserted
+    if (pass.idle > maxIdlePages + 2 * pass.pages)
+      throw incompleteForNow('A3', `${env.list.name}: ${pass.idle} pages in a row brought nothing but later changes`)
+    const sent = session.send(rows, filter)
+    known.add(rows, offset, progress.cutoff ?? 0)
+    progress.offset = Math.max(0, offset + rows.length - pass.overlap)
+    session.prefetch(
+      isFull
+        ? pagesAhead(env.concurrency, progress.offset, rows.length - pass.overlap).map((where) => [window, where])
+        : [[window, expectedProbe({ offset, rows })]],
+    )
+    yield toItem(session, sent, pass.overlap)
+    page.release?.()
+    if (!isFull) {
+      const found = await findEnd(session, window, { offset, rows }, pass.overlap, pass.ends)
+      if (found._tag === 'End') {
+        progress.inserted += found.inserted
+        break
+      }
+      if (found._tag === 'Nothing') await stepBack(session, pass, true, found.isRefused)
+      else {
+        progress.offset = found.offset
+        pass.ends += 1
+        if (found.isNear) pass.nearEnds += 1
+        // In a list that grows with each request, a page that joins and is short is the end by itself (A2).
+        if (pass.nearEnds > patience && !session.cutsPages()) break
+        if (pass.ends > maxEnds) throw new Breach('A3', 'the end of the list does not come to rest')
+      }
+    }
+    if (pass.overlap === 0) throw new Breach('A2', 'pages of a single row cannot overlap')
+  }
+  // Of the rows that came in front some may have gone again.
+  if (progress.inserted > 0 && (await countChanged(session, window)) < progress.inserted * 0.75)
+    throw new Breach('A3', 'rows that were not read came in front of rows that were')
+}
+
+/** Whether a list without rows is empty. Rows that this read has seen must come. */
+const isEmptyList = async <R extends ListRow>(session: Session<R>, window: Window, waits: number): Promise<boolean> => {
+  if (isBounded(window) && waits > 0) return isEmptyWindow(session, window)
+  if (session.progress.newest === undefined) return waits > 0
+  if (!(await session.pause(waits))) throw missingRows(session)
+  return false
+}
+
+const accept = (pass: Pass, length: number, { isIdle }: PageOrder): void => {
+  pass.pages += 1
+  pass.longest = Math.max(pass.longest, length)
+  const wanted = overlapSize(pass.longest) * 2 ** pass.doublings
+  pass.overlap = Math.min(Math.floor(length / 2), wanted < length ? wanted : overlapSize(length))
+  pass.stepsInARow = 0
+  pass.doubts = 0
+  pass.idle = isIdle ? pass.idle + 1 : 0
+  if (isIdle) return
+  pass.waits = 0
+  pass.ends = 0
+  pass.nearEnds = 0
+}
+
+/** Goes back to a page that may join. `isEmpty`: no row came, so it waits first. */
+const stepBack = async <R extends ListRow>(
+  session: Session<R>,
+  pass: Pass,
+  isEmpty: boolean,
+  isRefused: boolean,
+): Promise<void> => {
+  const { progress } = session
+  if (isEmpty && !isRefused && !(await session.pause(pass.waits++))) throw missingRows(session)
+  const most = 10 + pass.pages / 10
+  if (pass.stepsInARow >= maxStepsBack || pass.steps >= most)
+    throw new Breach('A3', isRefused ? `the service refuses offset ${progress.offset}` : 'the pages no longer join')
+  const pages = 2 ** pass.stepsInARow
+  progress.offset = Math.max(0, progress.offset - pages * Math.max(1, pass.longest || progress.limit))
+  pass.stepsInARow += 1
+  if (isEmpty && !isRefused) return
+  pass.steps += 1
+  pass.doublings += 1
+}
+
+/** Since the stopped run, all that it has read may have changed. */
+const beginAnew = <R extends ListRow>(session: Session<R>): void => {
+  startWindow(session)
+  session.note(
+    infoNote(
+      `${session.env.list.name}: none of the rows that the stopped run has read are where they were; everything is read from the beginning.`,
+    ),
+  )
+}
+
+/** The next pages, if each is as long as the last one. */
+const pagesAhead = (concurrency: number, offset: number, step: number): ReadonlyArray<Where> =>
+  Array.from({ length: concurrency }, (_, i) => ({ offset: offset + i * step }))
+
+/** What a page says about the order of the list. */
+type PageOrder = {
+  /** Rows that this pass has read. */
+  readonly knownRows: number
+  /** What shows that rows have changed places. */
+  readonly problem: string | undefined
+  /** By how many places known rows have moved towards the end, where the page does not show why. */
+  readonly inserted: number
+  /** No row is unread that was there when the read began. */
+  readonly isIdle: boolean
+}
+
+/**
+ * Compares a page with the rows that were read. While rows keep their order, a row that was not read stands in front of one
+ * that was only if it changed or became visible meanwhile, and then it is young. Equal times are common only where many rows
+ * changed at once, so a young row does not explain itself if a known row has its time.
+ */
+const compareOrder = <R extends ListRow>(session: Session<R>, rows: ReadonlyArray<R>, offset: number): PageOrder => {
+  const { known, progress, origin } = session
+  const found = rows.map((row) => known.find(row))
+  const knownTimes = new Set(rows.filter((_, i) => found[i] !== undefined).map(({ modifiedTime }) => modifiedTime))
+  const youngFrom = (progress.cutoff ?? 0) - origin.lookback
+  let last = Number.NEGATIVE_INFINITY
+  let [knownRows, inserted, explained] = [0, 0, 0]
+  let isUnread = false
+  let isIdle = true
+  const certain = session.certain()
+  let problem: string | undefined
+  rows.forEach(({ id, modifiedTime }, i) => {
+    const row = found[i]
+    if (row === undefined) {
+      if (modifiedTime <= certain) isIdle = false
+      // Another version of a row that was read has taken its place.
+      if (known.hasId(id)) return
+      if (modifiedTime > youngFrom && !knownTimes.has(modifiedTime)) explained += 1
+      else isUnread = true
+      return
+    }
+    knownRows += 1
+    if (row.position < last) problem = 'rows that were read come in another order'
+    last = row.position
+    if (modifiedTime > (progress.cutoff ?? 0)) return
+    if (isUnread && !row.isTail) problem = 'rows that were not read stand in front of rows that were'
+    isUnread = false
+    if (!(modifiedTime > youngFrom && knownTimes.size > 1))
+      inserted = Math.max(inserted, Math.ceil(offset + i - explained - row.index))
+  })
+  return { knownRows, problem, inserted, isIdle }
+}
+
+/** How many rows have changed or become visible since the read began and were not read; too many to count: Infinity. */
+export const countChanged = async <R extends ListRow>(session: Session<R>, window: Window): Promise<number> => {
+  const from = Math.max(session.from, session.certain() - session.origin.lookback)
+  const page = await session.ask(window, { offset: 0, from })
+  page.release?.()
+  return session.isFull(page) ? Number.POSITIVE_INFINITY : page.rows.filter((row) => !session.isRead(row)).length
+}

@@ -1,0 +1,133 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import type { Failure, Feed } from '../cdk'
+import { Breach, Incomplete, incompleteForGood } from './assumptions'
+import { warningNote } from './clock'
+import { type ReadItem, toItem } from './item'
+import { describeWindow, isBounded, type ListRow, type Window } from './list'
+import { readPages } from './pages'
+import { fromResumeToken, type ResumeToken } from './resume-token'
+import { readRounds } from './rounds'
+import { emptyCollector, hasSameRows, type SentRange, sentRowsSince } from './sent-rows'
+import {
+  certainTime,
+  createSession,
+  type Origin,
+  type Progress,
+  type ReadEnv,
+  type Session,
+  startWindow,
+} from './session'
+import { readUnmentioned } from './unmentioned'
+import { readHalves } from './windows'
+
+export type ReadStart = {
+  readonly origin: Origin
+  /** A digest of what the list's requests ask for besides. */
+  readonly scope: string
+  /** The windows to read instead of everything: a share of a backfill. */
+  readonly windows?: ReadonlyArray<Window>
+  /** Where to go on; the caller has checked it with `isResumable`. */
+  readonly resumeToken: O.Option<ResumeToken>
+}
+
+/**
+ * Reads a list as it was at the cutoff, without loss although the service promises no order and changes meanwhile
+ * (docs/how-reading-works.md): by pages that join; where they do not, in windows of mention time; where no filter cuts the
+ * list, in rounds. After a failure nothing is certain: the cursor must stay where it was.
+ */
+export const read = <R extends ListRow>(env: ReadEnv<R>) =>
+  async function* (start: ReadStart): Feed<Failure, ReadItem<R>> {
+    const token = O.toUndefined(start.resumeToken)
+    const progress = token === undefined ? newProgress(env, start) : fromResumeToken(token)
+    const session = createSession(env, start.origin, start.scope, progress, token?.tail ?? [])
+    let isFirst = true
+    try {
+      while (progress.windows.length > 0) {
+        for await (const item of readWindow(session, start, isFirst)) yield E.right(item)
+        isFirst = false
+      }
+      yield E.right({ ...toItem(session, []), completion: toCompletion(progress) })
+    } catch (error) {
+      if (!(error instanceof Incomplete)) throw error
+      yield E.right(toItem(session, []))
+      yield E.left(error.failure)
+    }
+  }
+
+const newProgress = <R extends ListRow>(env: ReadEnv<R>, start: ReadStart): Progress => ({
+  startedAt: env.now(),
+  cutoff: undefined,
+  rowClock: undefined,
+  newest: undefined,
+  sent: emptyCollector,
+  limit: env.limit,
+  pages: 0,
+  windows: start.windows ?? [{}],
+  offset: 0,
+  inserted: 0,
+})
+
+const toCompletion = (progress: Progress) => ({
+  newestRowTime: O.fromNullable(progress.newest),
+  certainTime: certainTime(progress),
+  cutoff: progress.cutoff ?? 0,
+  sentRowsSince: (from: number) => sentRowsSince(progress.sent, from),
+  hasSameRows: (range: SentRange) => hasSameRows(progress.sent, range),
+})
+
+/** Reads the first window, or decides how it must be read instead. */
+async function* readWindow<R extends ListRow>(
+  session: Session<R>,
+  start: ReadStart,
+  isFirst: boolean,
+): AsyncGenerator<ReadItem<R>> {
+  const { progress } = session
+  const [window = {}] = progress.windows
+  const isResumed = isFirst && O.isSome(start.resumeToken)
+  try {
+    if (window.by === 'halves') yield* readHalves(session)
+    else {
+      if (window.unmentioned) yield* readUnmentioned(session, window)
+      else if (window.by === 'rounds') yield* readRounds(session, window)
+      else yield* readPages(session, window, isResumed)
+      progress.windows = progress.windows.slice(1)
+    }
+    startWindow(session)
+  } catch (error) {
+    if (!(error instanceof Breach)) throw error
+    fallBack(session, start, window, error)
+  }
+}
+
+/** Narrower windows than this cannot be halved; milliseconds. */
+const narrowest = 6_000
+
+/** Where pages do not join: windows of mention time. Where no filter cuts the list: rounds. */
+const fallBack = <R extends ListRow>(
+  session: Session<R>,
+  start: ReadStart,
+  window: Window,
+  { assumption, seen }: Breach,
+): void => {
+  const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
+  const { list } = session.env
+  const { progress, note } = session
+  startWindow(session)
+  if (assumption === 'A4') {
+    if (start.windows !== undefined)
+      throw incompleteForGood('A4', `${list.name}: ${seen}`, 'A share of a backfill needs them: remove partition.')
+    note(warningNote(`${list.name}: ${seen}; everything is read in rounds until nothing new comes, some rows twice.`))
+    progress.windows = [window.by === undefined && isBounded(window) ? {} : { by: 'rounds' }]
+    return
+  }
+  const [, ...others] = progress.windows
+  if (assumption === 'A3' && list.mentionTime !== undefined && before - after > narrowest) {
+    note(warningNote(`${list.name}: ${seen}; ${describeWindow(window)} is read in smaller windows, some rows twice.`))
+    const unmentioned: ReadonlyArray<Window> = isBounded(window) ? [] : [{ unmentioned: true, rows: 0 }]
+    progress.windows = [{ ...window, by: 'halves' }, ...unmentioned, ...others]
+    return
+  }
+  note(warningNote(`${list.name}: ${seen}; ${describeWindow(window)} is read in rounds until nothing new comes.`))
+  progress.windows = [{ ...window, by: 'rounds' }, ...others]
+}

@@ -1,0 +1,165 @@
+import { createHash } from 'node:crypto'
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import * as t from 'io-ts'
+import { defined, Instant, Integer, toInstant, toMillis } from '../cdk'
+import { filterFrom } from './clock'
+import type { Tail } from './known-rows'
+import type { Window } from './list'
+import { listSentRows, restoreCollector, SentRows } from './sent-rows'
+import { certainTime, nextFilterFrom, type Origin, type Progress } from './session'
+
+/** Of another form of token: the read begins again, and the cursor stays. */
+const version = 1
+
+const WindowToken = t.partial({
+  after: t.number,
+  before: t.number,
+  by: t.keyof({ halves: null, rounds: null }),
+  unmentioned: t.boolean,
+  rows: Integer,
+})
+
+/** How far a read has come: `scan` in a stream's state. Times are of the service, but `begun` and `saved` of the clock here. */
+export const ResumeToken = t.intersection([
+  t.type({
+    v: t.literal(version),
+    /** The `modifiedTimeFrom` of the read. */
+    from: Instant,
+    /** A digest of what else the requests ask for. */
+    filters: t.string,
+    begun: Instant,
+    /** Pages that have left: tells which of two tokens of one read is further. */
+    pages: Integer,
+    /** Still to be read; the first is being read. */
+    windows: t.readonlyArray(WindowToken),
+    /** Where the next page of the first window begins. */
+    offset: Integer,
+    /** By how many places rows of the first window have moved towards its end. */
+    inserted: t.number,
+    /** Rows that the pages before it ended with: `[id, modifiedTime in milliseconds, place among the rows read]`. */
+    tail: t.readonlyArray(t.tuple([t.string, t.number, t.number])),
+    limit: Integer,
+    /** The rows read so far that the next run's filter would return again. */
+    recent: SentRows,
+    saved: Instant,
+  }),
+  /** `rowClock`, `newest`, `horizon` (of `recent`): milliseconds. None of them before the first page. */
+  t.partial({ cutoff: Instant, rowClock: t.number, newest: t.number, horizon: t.number }),
+])
+export type ResumeToken = t.TypeOf<typeof ResumeToken>
+
+/** Reads a token out of a state; none if it has another form or version. */
+export const decodeResumeToken = (value: unknown): O.Option<ResumeToken> =>
+  O.fromEither(E.mapLeft(() => undefined)(ResumeToken.decode(value)))
+
+/** A short digest of what a read asks for: tells whether a token was made for the same. */
+export const digestFilters = (filters: object): string =>
+  createHash('sha256')
+    .update(JSON.stringify(Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))))
+    .digest('base64url')
+    .slice(0, 11)
+
+const day = 86_400_000
+
+/** Whether a read that would start at `from` (milliseconds) may go on from the token instead. Not after 24 hours. */
+export const isResumable =
+  (planned: { readonly now: number; readonly from: number; readonly filters: string }) =>
+  (token: ResumeToken): boolean =>
+    Math.abs(planned.now - toMillis(token.saved)) < day &&
+    token.from === toInstant(planned.from) &&
+    token.filters === planned.filters
+
+/** The least advanced of several tokens of one read; none if they belong to different reads. */
+export const leastAdvancedToken = (tokens: ReadonlyArray<ResumeToken>): O.Option<ResumeToken> => {
+  const [first, ...others] = tokens
+  if (first === undefined) return O.none
+  const isOneRead = others.every(
+    ({ cutoff, from, filters, begun }) =>
+      cutoff === first.cutoff && from === first.from && filters === first.filters && begun === first.begun,
+  )
+  return isOneRead ? O.some(others.reduce((a, b) => (b.pages < a.pages ? b : a), first)) : O.none
+}
+
+/** `now`: milliseconds. */
+export const toResumeToken = (
+  { from, origin, scope }: { readonly from: number; readonly origin: Origin; readonly scope: string },
+  progress: Progress,
+  tail: Tail,
+  now: number,
+): ResumeToken => {
+  const { cutoff, rowClock, newest, sent } = progress
+  const { rows: recent, horizon } = listSentRows(sent, nextFilterFrom(origin, progress))
+  return {
+    v: version,
+    from: toInstant(from),
+    filters: scope,
+    begun: toInstant(progress.startedAt),
+    pages: progress.pages,
+    windows: progress.windows,
+    offset: progress.offset,
+    inserted: progress.inserted,
+    tail: tail.map(([...row]) => row),
+    limit: progress.limit,
+    recent,
+    saved: toInstant(now),
+    ...defined({
+      cutoff: cutoff === undefined ? undefined : toInstant(cutoff),
+      rowClock,
+      newest,
+      horizon: Number.isFinite(horizon) ? horizon : undefined,
+    }),
+  }
+}
+
+export const fromResumeToken = (token: ResumeToken): Progress => ({
+  startedAt: toMillis(token.begun),
+  cutoff: token.cutoff === undefined ? undefined : toMillis(token.cutoff),
+  rowClock: token.rowClock,
+  newest: token.newest,
+  sent: restoreCollector(token.horizon ?? Number.NEGATIVE_INFINITY, token.recent),
+  limit: token.limit,
+  pages: token.pages,
+  windows: token.windows,
+  offset: token.offset,
+  inserted: token.inserted,
+})
+
+/**
+ * The token of a read from `origin` that has only these windows left to read and has reached `reached` (milliseconds) in
+ * all others; `certain`: up to where nothing was missed.
+ */
+export const createWindowToken = (
+  scope: string,
+  origin: Origin,
+  left: {
+    readonly windows: ReadonlyArray<Window>
+    readonly reached: number
+    readonly certain: number
+    readonly recent: SentRows
+    readonly limit: number
+    readonly now: number
+  },
+): ResumeToken => {
+  const { windows, reached, certain, recent, limit, now } = left
+  const from = filterFrom(origin.startDate, origin.cursor, origin.lookback)
+  const progress: Progress = {
+    startedAt: now,
+    cutoff: reached,
+    rowClock: certain,
+    newest: reached,
+    sent: restoreCollector(Number.NEGATIVE_INFINITY, []),
+    limit,
+    pages: 0,
+    windows,
+    offset: 0,
+    inserted: 0,
+  }
+  return { ...toResumeToken({ from, origin, scope }, progress, [], now), recent }
+}
+
+/**
+ * The time at which the read of a token began, or somewhat before, by the clock that stamps rows; milliseconds. None before
+ * its first row.
+ */
+export const readStartTime = (token: ResumeToken): O.Option<number> => certainTime(fromResumeToken(token))

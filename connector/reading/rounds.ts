@@ -1,0 +1,164 @@
+import { type Incomplete, incompleteForGood, incompleteForNow } from './assumptions'
+import { checkBounds } from './bounds'
+import { infoNote } from './clock'
+import { probeCount } from './end'
+import { type ReadItem, toItem } from './item'
+import { describeWindow, haveSameRows, keysOf, type ListRow, type RowVersion, type Window } from './list'
+import { ignoredOffset, missingRows, type Session } from './session'
+
+/** Rounds in a row that must bring nothing new: in a random order each of them leaves out one row in fifty. */
+const quietRounds = 3
+const maxRounds = 14
+/** The most rows that one request may ask for. What keeps no order is best read in one page. */
+const maxPageRows = 1000
+
+/** A row that rounds have read: the version that left, and the last round that showed the row. */
+type Seen = { readonly sentTime: number; readonly round: number }
+
+/** One round over the list. */
+type Round = {
+  readonly number: number
+  /** Rows that came for the first time. */
+  fresh: number
+  /** Rows of the list; none before its end is found. */
+  length: number | undefined
+  offset: number
+  pages: number
+  /** A list with more pages has no end. */
+  readonly mostPages: number
+  /** How often an answer without rows was asked for again. */
+  waits: number
+  /** The rows of the last page, and how often they came again at once. */
+  lastRows: ReadonlyArray<RowVersion>
+  lastOffset: number
+  repeats: number
+}
+/** Three pages with the same rows in a row, each further behind, are no chance. */
+const maxRepeats = 3
+
+/**
+ * Reads a list that no filter cuts and that keeps no order: page by page, again and again, until rounds bring nothing new
+ * and the ids of the last rounds are exactly as many as the list is long (no fewer, while rows come and go). `filter`: the
+ * rows that are wanted.
+ */
+export async function* readRounds<R extends ListRow>(
+  session: Session<R>,
+  window: Window,
+  filter: (row: R) => boolean = () => true,
+): AsyncGenerator<ReadItem<R>> {
+  const { progress, env } = session
+  const seen = new Map<string, Seen>()
+  let [quiet, found] = [0, 0]
+  let first: number | undefined
+  let lengths: ReadonlyArray<number> = []
+  progress.limit = Math.max(progress.limit, maxPageRows)
+  for (let number = 1; number <= maxRounds; number += 1) {
+    const round = newRound(number, number === 1 ? 8 * progress.pages : seen.size)
+    yield* readRound(session, window, filter, seen, round)
+    if (round.length === undefined) return
+    found += round.fresh
+    first ??= round.length
+    // A list that grows by half is longer with each round, so it would not come to an end.
+    if (round.length > first * 1.5 + 200) break
+    const shown = [...seen.values()].filter((row) => row.round > number - quietRounds).length
+    // A list that changes from round to round is never as long as the ids of several rounds, but not longer either.
+    lengths = [...lengths, round.length].slice(-quietRounds)
+    const isChanging = new Set(lengths).size > 1
+    const fits = shown === round.length || (isChanging && shown > round.length)
+    quiet = round.fresh === 0 && fits ? quiet + 1 : 0
+    // A list that came in one answer is a snapshot. Where none of its rows is wanted, one look at all of them is enough.
+    const isWhole = round.pages === 1 && shown === round.length && shown >= session.longest()
+    if (isWhole || quiet >= (found === 0 && !isChanging ? 1 : quietRounds)) {
+      session.note(infoNote(`${env.list.name}: ${seen.size} ids were held in memory to read what keeps no order.`))
+      return
+    }
+  }
+  const what = `${env.list.name}: ${maxRounds} times, ${describeWindow(window)} had other rows than before or fewer than it is long`
+  throw incompleteForNow('A3', what)
+}
+
+/** `known`: how many pages were read before, or rows in the rounds before. */
+const newRound = (number: number, known: number): Round => ({
+  mostPages: 1000 + known,
+  ...{ number, fresh: 0, length: undefined, offset: 0, pages: 0, waits: 0 },
+  ...{ lastRows: [], lastOffset: 0, repeats: 0 },
+})
+
+/** Goes through the list once; three pages in four show a row. Without a length at the end, the list has no rows. */
+async function* readRound<R extends ListRow>(
+  session: Session<R>,
+  window: Window,
+  filter: (row: R) => boolean,
+  seen: Map<string, Seen>,
+  round: Round,
+): AsyncGenerator<ReadItem<R>> {
+  const { progress, known } = session
+  known.startPass()
+  for (;;) {
+    const page = await session.ask(window, { offset: round.offset })
+    const { rows } = page
+    checkBounds(session, window, rows)
+    if (page.isRefused) throw refusedOffset(session, round.offset)
+    if (rows.length === 0) {
+      if (seen.size === 0 && round.waits > 0 && progress.newest === undefined) return
+      if (!(await session.pause(round.waits))) throw missingRows(session)
+      round.waits += 1
+      round.offset = Math.max(0, round.offset - progress.limit)
+      continue
+    }
+    if (round.pages > round.mostPages)
+      throw incompleteForNow('A3', `${session.env.list.name}: the list does not end, after ${round.pages} pages`)
+    const isWanted = (row: R): boolean => filter(row) && isNewer(seen, row)
+    const wanted = rows.filter((row) => session.isDue(row) && isWanted(row))
+    const keys = keysOf(rows)
+    rows.forEach((row, i) => {
+      const key = keys[i] ?? row.id
+      const sentTime = session.isDue(row) && filter(row) ? row.modifiedTime : Number.NEGATIVE_INFINITY
+      const before = seen.get(key)?.sentTime ?? Number.NEGATIVE_INFINITY
+      seen.set(key, { sentTime: Math.max(sentTime, before), round: round.number })
+    })
+    round.repeats = round.offset > round.lastOffset && haveSameRows(rows, round.lastRows) ? round.repeats + 1 : 0
+    round.lastRows = rows
+    round.lastOffset = round.offset
+    if (round.repeats >= maxRepeats) throw ignoredOffset(session)
+    round.fresh += wanted.length
+    round.pages += 1
+    const sent = session.send(wanted)
+    known.add(rows, round.offset, progress.cutoff ?? 0)
+    yield toItem(session, sent)
+    page.release?.()
+    const reached = round.offset + rows.length
+    if (!session.isFull(page)) {
+      const length = await findLength(session, window, reached)
+      if (length === undefined || length > reached) session.learnShort(rows.length)
+      // What has been added since the round came near the end belongs to the next one.
+      if (length !== undefined) round.length = Math.min(length, round.length ?? length)
+    }
+    if (round.length !== undefined && reached >= round.length) return
+    round.offset += Math.max(1, Math.floor(rows.length / 4))
+  }
+}
+
+const isNewer = (seen: ReadonlyMap<string, Seen>, { id, modifiedTime }: RowVersion): boolean =>
+  modifiedTime > (seen.get(id)?.sentTime ?? Number.NEGATIVE_INFINITY)
+
+/** The length of the list if it ends near `reached`; none if it does not. */
+const findLength = async <R extends ListRow>(
+  session: Session<R>,
+  window: Window,
+  reached: number,
+): Promise<number | undefined> => {
+  const { page, end, isWhole } = await probeCount(session, window, reached)
+  return isWhole && (page.rows.length > 0 || reached === 1) ? end : undefined
+}
+
+/** What no filter cuts can only be read as deep as the service serves it. */
+export const refusedOffset = (
+  { env: { list } }: { readonly env: { readonly list: { readonly name: string } } },
+  offset: number,
+): Incomplete =>
+  incompleteForGood(
+    'A3',
+    `${list.name}: the service refuses offset ${offset} of a list that cannot be read in smaller windows`,
+    "Ask the service's operator for deeper offsets, or for sources to read one by one.",
+  )
