@@ -11,11 +11,6 @@ export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, wind
   const distance = (time: number): number => (time <= after ? after - time : time - before)
   const outside = session.anchors.filter((time) => time < after - second || time > before + second)
   const nearest = [...new Set(outside)].sort((a, b) => distance(a) - distance(b))
-  // A row of it was read, so it is not empty but for a moment.
-  if (session.anchors.some((time) => time > after + second && time < before - second)) {
-    await session.pause(0)
-    return false
-  }
   const isInside = (time: number | undefined): boolean => time !== undefined && time > after && time < before
   for (const [tries, time] of nearest.slice(0, maxTries).entries()) {
     const wider = time <= after ? { ...window, after: time - second } : { ...window, before: time + second }
@@ -26,8 +21,9 @@ export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, wind
     if (rows.length > 0 && !session.isFull({ ...page, rows })) return true
     if (rows.length === 0 && !(await session.pause(Math.min(tries, 4)))) break
   }
-  // Nothing is known beside it.
-  const mustHaveRows = !isBounded(boundsOfWindow(window)) && session.progress.newest !== undefined
+  // Nothing is known beside it. Where a row was read, an empty answer proves nothing.
+  const hasRead = !isBounded(boundsOfWindow(window)) && session.progress.newest !== undefined
+  const mustHaveRows = hasRead || session.anchors.some(isInside)
   for (let tries = 0; ; tries += 1) {
     const { rows, release } = await session.ask(window, { offset: 0 })
     release?.()

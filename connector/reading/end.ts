@@ -59,9 +59,9 @@ export const probeCount = <R extends ListRow>(session: Session<R>, window: Windo
 /** How often rows that came since the read began may keep a list from ending; the next run reads them again. */
 export const patience = 4
 
-export type End =
-  /** `inserted`: by how many places known rows have moved towards the end since they were read. */
-  | { readonly _tag: 'End'; readonly inserted: number }
+export type End<R extends ListRow> =
+  /** `inserted`: by how many places known rows have moved towards the end since they were read. `rows`: the last ones. */
+  | { readonly _tag: 'End'; readonly inserted: number; readonly rows: ReadonlyArray<R> }
   /** It does not end there: where to read on. `isNear`: the probe had few rows, all of them known or later changes. */
   | { readonly _tag: 'GoOn'; readonly offset: number; readonly isNear: boolean }
   /** No row stands there. */
@@ -79,7 +79,7 @@ export const findEnd = async <R extends ListRow>(
   last: LastPage<R>,
   overlap: number,
   tries: number,
-): Promise<End> => {
+): Promise<End<R>> => {
   const lateFrom = tries < patience ? (session.progress.cutoff ?? 0) : session.certain()
   const isLate = ({ modifiedTime }: R): boolean => modifiedTime > lateFrom
   let end = last.offset + last.rows.length
@@ -98,12 +98,14 @@ export const findEnd = async <R extends ListRow>(
     // Of a single row nothing can be asked for again but what stands behind it.
     const isSingle = last.rows.length === 1 && last.offset === 0 && steps === 0
     if (rows.length === 0)
-      return isSingle ? { _tag: 'End', inserted: 0 } : { _tag: 'Nothing', isRefused: probe.page.isRefused === true }
+      return isSingle
+        ? { _tag: 'End', inserted: 0, rows }
+        : { _tag: 'Nothing', isRefused: probe.page.isRefused === true }
     const at = rows.findIndex(({ id, modifiedTime }) => id === lastRow?.id && modifiedTime === lastRow.modifiedTime)
     const endsWithLast = at >= 0 && rows.slice(at + 1).every(isLate)
     if (probe.isWhole && (endsWithLast || (probe.end === end && rows.some(session.isRead)))) {
       if (isConfirmed || (probe.end === end && !session.cutsPages()))
-        return { _tag: 'End', inserted: movedBy(session, rows, offset) }
+        return { _tag: 'End', inserted: movedBy(session, rows, offset), rows }
       isConfirmed = true
       end = probe.end
       continue

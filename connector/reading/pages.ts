@@ -64,6 +64,7 @@ export async function* readPages<R extends ListRow>(
     ...{ pages: 0, longest: 0, overlap: 0, doublings: 0, stepsInARow: 0, steps: 0 },
     ...{ waits: 0, lastRows: [], lastOffset: 0, repeats: 0, ends: 0, nearEnds: 0, idle: 0, doubts: 0 },
   }
+  let behind: ReadonlyArray<R> = []
   for (;;) {
     const { offset } = progress
     const isAhead = session.isPrefetched(window, { offset })
@@ -99,7 +100,7 @@ export async function* readPages<R extends ListRow>(
     const isFull = session.isFull(page)
     accept(pass, rows.length, order)
     progress.inserted += order.inserted
-    if (pass.idle > maxIdlePages + 2 * pass.pages)
+    if (pass.idle > maxIdlePages + 2 * (pass.pages - pass.idle))
       throw incompleteForNow('A3', `${env.list.name}: ${pass.idle} pages in a row brought nothing but later changes`)
     const sent = session.send(rows, filter)
     known.add(rows, offset, progress.cutoff ?? 0)
@@ -115,6 +116,7 @@ export async function* readPages<R extends ListRow>(
       const found = await findEnd(session, window, { offset, rows }, pass.overlap, pass.ends)
       if (found._tag === 'End') {
         progress.inserted += found.inserted
+        behind = found.rows
         break
       }
       if (found._tag === 'Nothing') await stepBack(session, pass, true, found.isRefused)
@@ -130,7 +132,7 @@ export async function* readPages<R extends ListRow>(
     if (pass.overlap === 0) throw new Breach('A2', 'pages of a single row cannot overlap')
   }
   // Of the rows that came in front some may have gone again.
-  if (progress.inserted > 0 && (await countChanged(session, window)) < progress.inserted * 0.75)
+  if (progress.inserted > 0 && (await countChanged(session, window, behind)) < progress.inserted * 0.75)
     throw new Breach('A3', 'rows that were not read came in front of rows that were')
 }
 
@@ -216,12 +218,11 @@ const compareOrder = <R extends ListRow>(session: Session<R>, rows: ReadonlyArra
   let [knownRows, inserted, explained] = [0, 0, 0]
   let isUnread = false
   let isIdle = true
-  const certain = session.certain()
   let problem: string | undefined
   rows.forEach(({ id, modifiedTime }, i) => {
     const row = found[i]
     if (row === undefined) {
-      if (modifiedTime <= certain) isIdle = false
+      if (modifiedTime <= (progress.cutoff ?? 0)) isIdle = false
       // Another version of a row that was read has taken its place.
       if (known.hasId(id)) return
       if (modifiedTime > youngFrom && !knownTimes.has(modifiedTime)) explained += 1
@@ -240,10 +241,19 @@ const compareOrder = <R extends ListRow>(session: Session<R>, rows: ReadonlyArra
   return { knownRows, problem, inserted, isIdle }
 }
 
-/** How many rows have changed or become visible since the read began and were not read; too many to count: Infinity. */
-export const countChanged = async <R extends ListRow>(session: Session<R>, window: Window): Promise<number> => {
+/**
+ * How many rows have changed or become visible since the read began and were not read; too many to count: Infinity.
+ * `behind`: rows behind those that were read, which cannot have moved them.
+ */
+export const countChanged = async <R extends ListRow>(
+  session: Session<R>,
+  window: Window,
+  behind: ReadonlyArray<R> = [],
+): Promise<number> => {
+  const ids = new Set(behind.map(({ id }) => id))
   const from = Math.max(session.from, session.certain() - session.origin.lookback)
   const page = await session.ask(window, { offset: 0, from })
   page.release?.()
-  return session.isFull(page) ? Number.POSITIVE_INFINITY : page.rows.filter((row) => !session.isRead(row)).length
+  if (session.isFull(page)) return Number.POSITIVE_INFINITY
+  return page.rows.filter((row) => !session.isRead(row) && !ids.has(row.id)).length
 }

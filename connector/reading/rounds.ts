@@ -103,7 +103,7 @@ async function* readRound<R extends ListRow>(
       if (seen.size === 0 && round.waits > 0 && progress.newest === undefined) return
       if (!(await session.pause(round.waits))) throw missingRows(session)
       round.waits += 1
-      round.offset = Math.max(0, round.offset - progress.limit)
+      round.offset = Math.max(0, round.offset - Math.max(1, round.lastRows.length))
       continue
     }
     if (round.pages > round.mostPages)
@@ -114,7 +114,8 @@ async function* readRound<R extends ListRow>(
     rows.forEach((row, i) => {
       const key = keys[i] ?? row.id
       const sentTime = session.isDue(row) && filter(row) ? row.modifiedTime : Number.NEGATIVE_INFINITY
-      const before = seen.get(key)?.sentTime ?? Number.NEGATIVE_INFINITY
+      const { sentTime: before = Number.NEGATIVE_INFINITY, round: lastRound = 0 } = seen.get(key) ?? {}
+      if (lastRound < round.number) round.waits = 0
       seen.set(key, { sentTime: Math.max(sentTime, before), round: round.number })
     })
     round.repeats = round.offset > round.lastOffset && haveSameRows(rows, round.lastRows) ? round.repeats + 1 : 0

@@ -168,9 +168,8 @@ const isCounted = async <R extends ListRow>(
   if (ids.size === 0) return isEmptyWindow(session, bounds)
   const { page, end, isWhole } = await probeCount(session, bounds, ids.size)
   const keys = keysOf(page.rows)
-  const isRead = page.rows.every(
-    ({ id, modifiedTime }, i) => ids.has(keys[i] ?? id) || modifiedTime > (session.progress.cutoff ?? 0),
-  )
+  const others = page.rows.filter(({ id }, i) => !ids.has(keys[i] ?? id))
+  const isRead = !others.some(session.isDue)
   if (isWhole && isRead && page.rows.length > 0 && end === ids.size) return true
   if (page.rows.length === 0 && page.isRefused !== true) await session.pause(0)
   const [only, ...more] = windows
@@ -178,7 +177,9 @@ const isCounted = async <R extends ListRow>(
   const offset = end - page.rows.length
   const isStart = keys.every((key, i) => [...ids][i] === key)
   if (more.length === 0 && offset > 0 && end > ids.size && isStart) throw ignoredOffset(session)
-  if (end > ids.size && more.length === 0 && only !== undefined) session.learnShort(only.ids.size)
+  // Later changes lengthen a list, and its answers are not cut.
+  const isCut = end - (isRead ? others.length : 0) > ids.size
+  if (isCut && more.length === 0 && only !== undefined) session.learnShort(only.ids.size)
   return false
 }
 

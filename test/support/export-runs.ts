@@ -102,7 +102,8 @@ export const runStream = async (
     fetch: limitRequests(
       overwriteReleased(service[stream]),
       settings,
-      (stream === 'reviews' ? service.truth() : service.deleted()).size,
+      // Reviews that are deleted meanwhile lengthen the list of deletions.
+      service.truth().size + (stream === 'reviews' ? 0 : service.deleted().size),
     ),
     now: service.now,
     wait: (millis) => async () => service.sleep(millis),

@@ -389,10 +389,10 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
     return [limit, isShort ? Math.ceil(limit * (traits.shortestPage + draw() * (1 - traits.shortestPage))) : limit]
   }
 
-  const toEcho = (request: ExportPageRequest, limit: number): ExportFilter => ({
+  const toEcho = (request: ExportPageRequest, limit: number, isReview: boolean): ExportFilter => ({
     sources: request.sources ?? [1, 2, 3, 4, 5, 6],
     ...(traits.echo === false ? {} : { limit: traits.echo === 'asked' ? request.limit : limit }),
-    ...(traits.defaultRange === 'told'
+    ...(traits.defaultRange === 'told' && isReview
       ? { mentionTimeAfter: request.mentionTimeAfter ?? toInstant(clock - 90 * day) }
       : {}),
   })
@@ -429,7 +429,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
       if (traits.refusesEnd && request.offset > 0 && request.offset >= matching.length) return TE.left(offsetRefused)()
       return TE.right({
         rows,
-        filter: toEcho(request, limit),
+        filter: toEcho(request, limit, isReview),
         unknownPaths: [],
         ...(traits.clockSkew === undefined ? {} : { servedAt: clock + traits.clockSkew }),
       })()
