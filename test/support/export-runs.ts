@@ -310,7 +310,8 @@ export const runSimulation = async (traits: ExportTraits, plan: SimulationPlan):
     begun.set(stream, begin)
     const done = await runStream(stream, { ...settings, ...crashPlan() }, state)
     const { failure, finished, cutoff } = done
-    if (finished || failure !== undefined) begun.delete(stream)
+    // A run that was stopped before it stored its last state goes on from the token of the one before.
+    if (done.state.scan === undefined) begun.delete(stream)
     ends.push({
       stream,
       run: runCount,
