@@ -29,7 +29,7 @@ type Probe<R extends ListRow> = {
   readonly page: ListPage<R>
   /** Where its rows end. */
   readonly end: number
-  /** So few rows came that the list ends with them. */
+  /** None came behind the expected end, or so few that the answer was not cut. */
   readonly isWhole: boolean
 }
 

@@ -50,7 +50,7 @@ type Columns = {
 export const createKnownRows = (tail: Tail): RowsRead => {
   /** For each id the number of its last row. */
   const rowNumbers = new Map<string, number>()
-  /** The newest time of each id whose last row has another one. */
+  /** The version that left, of each id whose last row is older than that or later than the cutoff. */
   const newestTimes = new Map<string, number>()
   const pages: Columns[] = []
   let passStart = 0

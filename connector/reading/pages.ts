@@ -235,6 +235,7 @@ const compareOrder = <R extends ListRow>(session: Session<R>, rows: ReadonlyArra
     if (modifiedTime > (progress.cutoff ?? 0)) return
     if (isUnread && !row.isTail) problem = 'rows that were not read stand in front of rows that were'
     isUnread = false
+    // A young row may have moved itself, unless all known rows have its time.
     if (!(modifiedTime > youngFrom && knownTimes.size > 1))
       inserted = Math.max(inserted, Math.ceil(offset + i - explained - row.index))
   })
