@@ -223,10 +223,10 @@ export const checkStates = (
     }
     for (const { id, modified } of listed)
       if (modified <= reached) claim(stream, String(id), modified, 'which is before its cursor')
-    if (scan === undefined || scan.windows.length !== 1 || Object.keys(scan.windows[0] ?? {}).length !== 1) continue
+    if (scan === undefined || scan.windows.length !== 1 || Object.keys(scan.windows[0] ?? {}).length > 0) continue
     if (!hasRested(scan.begun)) continue
-    for (const { id, modified } of service.list(Date.parse(scan.pass.from)).slice(0, scan.pass.offset))
-      if (modified <= cutoff) claim(stream, String(id), modified, `which is before its offset ${scan.pass.offset}`)
+    for (const { id, modified } of service.list(Date.parse(scan.from)).slice(0, scan.offset))
+      if (modified <= cutoff) claim(stream, String(id), modified, `which is before its offset ${scan.offset}`)
   }
   return violations
 }

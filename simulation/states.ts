@@ -5,10 +5,11 @@ export type SavedState = {
   readonly recent?: ReadonlyArray<SentRow>
   readonly scan?: {
     readonly begun: string
-    readonly signpost?: string
-    readonly windows: ReadonlyArray<{ readonly kind?: string }>
-    readonly pass: { readonly from: string; readonly offset: number }
-    readonly trail: ReadonlyArray<SentRow>
+    readonly cutoff?: string
+    readonly windows: ReadonlyArray<{ readonly unmentioned?: boolean }>
+    readonly from: string
+    readonly offset: number
+    readonly tail: ReadonlyArray<SentRow>
     readonly recent: ReadonlyArray<SentRow>
   }
 }
@@ -18,7 +19,7 @@ type SentRow = readonly [string, number, ...unknown[]]
 
 /** Up to when an unfinished scan sends rows; milliseconds. Before any where it has read nothing. */
 export const readCutoff = (scan: SavedState['scan']): number =>
-  scan?.signpost === undefined ? Number.NEGATIVE_INFINITY : Date.parse(scan.signpost)
+  scan?.cutoff === undefined ? Number.NEGATIVE_INFINITY : Date.parse(scan.cutoff)
 
 /** The versions of reviews or deletions that a state says have left, and how it says so. */
 export const listSentRows = ({
@@ -26,9 +27,9 @@ export const listSentRows = ({
   scan,
 }: SavedState): ReadonlyArray<readonly [id: string, modified: number, why: string]> => {
   const cutoff = readCutoff(scan)
-  // A sweep sends only the reviews without a mention time of the rows that it reads; a row of another window that changed since comes with the next run.
-  const isSweep = ['sweep', 'exactSweep'].includes(scan?.windows[0]?.kind ?? '')
-  const read = [...(scan?.recent ?? []), ...(isSweep ? [] : (scan?.trail ?? []))]
+  // Of the rows that it reads for those without a mention time, only these leave.
+  const sendsAll = scan?.windows[0]?.unmentioned !== true
+  const read = [...(scan?.recent ?? []), ...(sendsAll ? (scan?.tail ?? []) : [])]
   return [
     ...recent.map(([id, modified]) => [id, modified, 'which its state lists'] as const),
     ...read

@@ -22,7 +22,7 @@ export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, wind
     if (rows.length === 0 && !(await session.pause(Math.min(tries, 4)))) break
   }
   // Nothing is known beside it. Where a row was read, an empty answer proves nothing.
-  const hasRead = !isBounded(boundsOfWindow(window)) && session.progress.newest !== undefined
+  const hasRead = !isBounded(boundsOfWindow(window)) && session.longest() > 0
   const mustHaveRows = hasRead || session.anchors.some(isInside)
   for (let tries = 0; ; tries += 1) {
     const { rows, release } = await session.ask(window, { offset: 0 })

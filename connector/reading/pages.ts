@@ -139,7 +139,7 @@ export async function* readPages<R extends ListRow>(
 /** Whether a list without rows is empty. Rows that this read has seen must come. */
 const isEmptyList = async <R extends ListRow>(session: Session<R>, window: Window, waits: number): Promise<boolean> => {
   if (isBounded(window) && waits > 0) return isEmptyWindow(session, window)
-  if (session.progress.newest === undefined) return waits > 0
+  if (session.longest() === 0) return waits > 0
   if (!(await session.pause(waits))) throw missingRows(session)
   return false
 }

@@ -100,7 +100,7 @@ async function* readRound<R extends ListRow>(
     checkBounds(session, window, rows)
     if (page.isRefused) throw refusedOffset(session, round.offset)
     if (rows.length === 0) {
-      if (seen.size === 0 && round.waits > 0 && progress.newest === undefined) return
+      if (seen.size === 0 && round.waits > 0 && session.longest() === 0) return
       if (!(await session.pause(round.waits))) throw missingRows(session)
       round.waits += 1
       round.offset = Math.max(0, round.offset - Math.max(1, round.lastRows.length))
