@@ -47,7 +47,7 @@ export const read = <R extends ListRow>(env: ReadEnv<R>) =>
         for await (const item of readWindow(session, start, isFirst)) yield E.right(item)
         isFirst = false
       }
-      yield E.right({ ...toItem(session, []), completion: toCompletion(progress) })
+      yield E.right({ ...toItem(session, []), completion: toCompletion(session) })
     } catch (error) {
       if (!(error instanceof Incomplete)) throw error
       yield E.right(toItem(session, []))
@@ -68,8 +68,9 @@ const newProgress = <R extends ListRow>(env: ReadEnv<R>, start: ReadStart): Prog
   inserted: 0,
 })
 
-const toCompletion = (progress: Progress) => ({
-  newestRowTime: O.fromNullable(progress.newest),
+/** Where this run has not seen a row, the cursor stays: an empty list may be one of a moment. */
+const toCompletion = <R extends ListRow>({ progress, longest }: Session<R>) => ({
+  newestRowTime: longest() === 0 ? O.none : O.fromNullable(progress.newest),
   certainTime: certainTime(progress),
   cutoff: progress.cutoff ?? 0,
   sentRowsSince: (from: number) => sentRowsSince(progress.sent, from),
