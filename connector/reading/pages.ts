@@ -4,7 +4,7 @@ import { infoNote } from './clock'
 import { isEmptyWindow } from './empty'
 import { expectedProbe, findEnd, patience } from './end'
 import { type ReadItem, toItem } from './item'
-import { haveSameRows, isBounded, type ListRow, type RowVersion, type Window } from './list'
+import { isBounded, type ListRow, signatureOf, type Window } from './list'
 import { missingRows, type Session, startWindow, type Where } from './session'
 
 /** Six rows come in their old order by chance once in 720 times. A single row always does, so it proves no order. */
@@ -37,7 +37,7 @@ type Pass = {
   /** How often an answer without rows was asked for again. */
   waits: number
   /** The rows of the last page, and how often they came again at once. */
-  lastRows: ReadonlyArray<RowVersion>
+  lastRows: string
   lastOffset: number
   repeats: number
   ends: number
@@ -62,7 +62,7 @@ export async function* readPages<R extends ListRow>(
   const { progress, known, env } = session
   const pass: Pass = {
     ...{ pages: 0, longest: 0, overlap: 0, doublings: 0, stepsInARow: 0, steps: 0 },
-    ...{ waits: 0, lastRows: [], lastOffset: 0, repeats: 0, ends: 0, nearEnds: 0, idle: 0, doubts: 0 },
+    ...{ waits: 0, lastRows: '', lastOffset: 0, repeats: 0, ends: 0, nearEnds: 0, idle: 0, doubts: 0 },
   }
   let behind: ReadonlyArray<R> = []
   for (;;) {
@@ -77,8 +77,9 @@ export async function* readPages<R extends ListRow>(
       pass.waits += 1
       continue
     }
-    pass.repeats = offset !== pass.lastOffset && haveSameRows(rows, pass.lastRows) ? pass.repeats + 1 : 0
-    pass.lastRows = rows
+    const signature = signatureOf(rows)
+    pass.repeats = offset !== pass.lastOffset && signature === pass.lastRows ? pass.repeats + 1 : 0
+    pass.lastRows = signature
     pass.lastOffset = offset
     if (pass.repeats >= maxRepeats) throw new Breach('A3', 'the same rows come again and again')
     const order = compareOrder(session, rows, offset)

@@ -3,7 +3,7 @@ import { checkBounds } from './bounds'
 import { infoNote } from './clock'
 import { probeCount } from './end'
 import { type ReadItem, toItem } from './item'
-import { describeWindow, haveSameRows, keysOf, type ListRow, type RowVersion, type Window } from './list'
+import { describeWindow, keysOf, type ListRow, type RowVersion, signatureOf, type Window } from './list'
 import { ignoredOffset, missingRows, type Session } from './session'
 
 /** Rounds in a row that must bring nothing new: in a random order each of them leaves out one row in fifty. */
@@ -29,7 +29,8 @@ type Round = {
   /** How often an answer without rows was asked for again. */
   waits: number
   /** The rows of the last page, and how often they came again at once. */
-  lastRows: ReadonlyArray<RowVersion>
+  lastRows: string
+  lastLength: number
   lastOffset: number
   repeats: number
 }
@@ -81,7 +82,7 @@ export async function* readRounds<R extends ListRow>(
 const newRound = (number: number, known: number): Round => ({
   mostPages: 1000 + known,
   ...{ number, fresh: 0, length: undefined, offset: 0, pages: 0, waits: 0 },
-  ...{ lastRows: [], lastOffset: 0, repeats: 0 },
+  ...{ lastRows: '', lastLength: 0, lastOffset: 0, repeats: 0 },
 })
 
 /** Goes through the list once; three pages in four show a row. Without a length at the end, the list has no rows. */
@@ -103,7 +104,7 @@ async function* readRound<R extends ListRow>(
       if (seen.size === 0 && round.waits > 0 && session.longest() === 0) return
       if (!(await session.pause(round.waits))) throw missingRows(session)
       round.waits += 1
-      round.offset = Math.max(0, round.offset - Math.max(1, round.lastRows.length))
+      round.offset = Math.max(0, round.offset - Math.max(1, round.lastLength))
       continue
     }
     if (round.pages > round.mostPages)
@@ -118,8 +119,10 @@ async function* readRound<R extends ListRow>(
       if (lastRound < round.number) round.waits = 0
       seen.set(key, { sentTime: Math.max(sentTime, before), round: round.number })
     })
-    round.repeats = round.offset > round.lastOffset && haveSameRows(rows, round.lastRows) ? round.repeats + 1 : 0
-    round.lastRows = rows
+    const signature = signatureOf(rows)
+    round.repeats = round.offset > round.lastOffset && signature === round.lastRows ? round.repeats + 1 : 0
+    round.lastRows = signature
+    round.lastLength = rows.length
     round.lastOffset = round.offset
     if (round.repeats >= maxRepeats) throw ignoredOffset(session)
     round.fresh += wanted.length
