@@ -8,6 +8,7 @@ const maxTries = 16
 /** Whether a window has no row: it is asked for together with one that was read, the next nearest at each try. */
 export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, window: Window): Promise<boolean> => {
   const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
+  if (isBounded(boundsOfWindow(window)) && session.anchors.length === 0) await findAnchors(session)
   const distance = (time: number): number => (time <= after ? after - time : time - before)
   const outside = session.anchors.filter((time) => time < after - second || time > before + second)
   const nearest = [...new Set(outside)].sort((a, b) => distance(a) - distance(b))
@@ -30,5 +31,17 @@ export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, wind
     if (rows.length > 0) return false
     if (!mustHaveRows && tries > 0) return true
     if (mustHaveRows && !(await session.pause(tries))) throw missingRows(session)
+  }
+}
+
+/** A resumed read knows no mention times: those of the first page will do. */
+const findAnchors = async <R extends ListRow>(session: Session<R>): Promise<void> => {
+  const { env, progress } = session
+  for (let tries = 0; ; tries += 1) {
+    const { rows, release } = await session.ask({}, { offset: 0 })
+    session.remember(rows.flatMap((row) => env.list.mentionTime?.(row) ?? []))
+    release?.()
+    if (rows.length > 0 || (progress.newest === undefined && tries > 0)) return
+    if (progress.newest !== undefined && !(await session.pause(tries))) throw missingRows(session)
   }
 }
