@@ -14,8 +14,9 @@ const probeAt = (end: number, front: number) => {
   return { offset: end - inFront, limit: inFront + rowsAsked }
 }
 
-/** A service that gave so few rows at a time may do so again: half of them leave room to show more. */
-const frontOf = (most: number, length: number): number => Math.min(most, Math.floor(length / 2))
+/** As many rows of `most` as a service that gave `length` rows at a time shows, and one more, even where it cuts its answers. */
+const frontOf = (most: number, length: number): number =>
+  length < 2 ? 0 : Math.min(most, Math.max(1, Math.ceil(leastShare * length) - 1))
 
 /** A page that may be the last: where it began, and its rows. */
 export type LastPage<R extends ListRow> = { readonly offset: number; readonly rows: ReadonlyArray<R> }

@@ -121,7 +121,8 @@ export const fromResumeToken = (token: ResumeToken): Progress => ({
   limit: token.limit,
   pages: token.pages,
   windows: token.windows,
-  offset: token.offset,
+  // Without rows to find again there is no place to go on from.
+  offset: token.tail.length === 0 ? 0 : token.offset,
   inserted: token.inserted,
 })
 

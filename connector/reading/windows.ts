@@ -97,7 +97,7 @@ export async function* readHalves<R extends ListRow>(session: Session<R>): Async
       }
       const read = [{ window, ids: idsOf(page.rows) }]
       yield* sendPage(page)
-      if (await isCounted(session, read)) {
+      if (await isCounted(session, read, tries > 0)) {
         rowCount += countIds(read)
         return
       }
@@ -156,10 +156,14 @@ const countIds = (windows: ReadonlyArray<ReadWindow>): number => new Set(windows
 /** Bounds are sent a millisecond wider, because it is not known whether they are inclusive. */
 const startOf = ({ after }: Bounds): number | undefined => (after === undefined ? undefined : after + 1)
 
-/** Whether the list of the common bounds of these windows ends exactly where their ids end, with rows of theirs. */
+/**
+ * Whether the list of the common bounds of these windows ends exactly where their ids end, with rows of theirs. `isAgain`:
+ * it did not when they were read before.
+ */
 const isCounted = async <R extends ListRow>(
   session: Session<R>,
   windows: ReadonlyArray<ReadWindow>,
+  isAgain = false,
 ): Promise<boolean> => {
   const { after } = windows[0]?.window ?? {}
   const { before } = windows.at(-1)?.window ?? {}
@@ -177,8 +181,8 @@ const isCounted = async <R extends ListRow>(
   const offset = end - page.rows.length
   const isStart = keys.every((key, i) => [...ids][i] === key)
   if (more.length === 0 && offset > 0 && end > ids.size && isStart) throw ignoredOffset(session)
-  // Later changes lengthen a list, and its answers are not cut.
-  const isCut = end - (isRead ? others.length : 0) > ids.size
+  // Later changes lengthen a list, and its answers are not cut; but the next answer has them.
+  const isCut = end - (isRead && !isAgain ? others.length : 0) > ids.size
   if (isCut && more.length === 0 && only !== undefined) session.learnShort(only.ids.size)
   return false
 }

@@ -55,11 +55,11 @@ describe('a resume token', () => {
     expect(fromResumeToken(token)).toEqual(progress)
   })
 
-  test('before the first page has no cutoff and no rows', () => {
+  test('before the first page has no cutoff and no rows, and begins at the first row', () => {
     const before = { ...progress, cutoff: undefined, rowClock: undefined, newest: undefined }
     const first = toResumeToken(plan, before, [], at)
     expect(first).not.toHaveProperty('cutoff')
-    expect(fromResumeToken(first)).toEqual(before)
+    expect(fromResumeToken(first)).toEqual({ ...before, offset: 0 })
     expect([first, token].map(readStartTime)).toEqual([O.none, O.some(at - 5000)])
   })
 
