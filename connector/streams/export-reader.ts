@@ -79,7 +79,7 @@ export type ExportDefinition<Item> = {
   /** Called when a scan of everything since its start has ended. */
   readonly onScanEnd?: (source: SourceEnv, completeScan: CompleteScan) => void
   /** The export that lists what is no longer in this one. */
-  readonly otherExport?: () => Pick<ExportDefinition<never>, 'name' | 'fetch' | 'filters'>
+  readonly otherExport?: () => Pick<ExportDefinition<never>, 'name' | 'fetch' | 'filters' | 'hasMentionTime'>
 }
 
 /** A selected stream in a scan that it may share with others. */
@@ -191,8 +191,8 @@ const hasOverdueRows = ({ sentRange }: ExportStreamState, { hasSameRows }: Compl
   O.isSome(sentRange) && !hasSameRows(sentRange.value)
 
 /** How an operation's export is read; `fetch`: that of the operation, or one that watches its pages. */
-export const toReadEnv = <Item>(
-  operation: ExportDefinition<Item>,
+export const toReadEnv = (
+  operation: Pick<ExportDefinition<never>, 'name' | 'filters' | 'hasMentionTime'>,
   source: SourceEnv,
   fetch: FetchPage,
 ): ReadEnv<CutRecord> => ({
@@ -356,12 +356,13 @@ const findUnexplained = <Item>(
   const other = otherExport?.()
   if (other === undefined || !areMissing(missing)) return TE.right(missing)
   const from = Math.min(...streams.map(({ state }) => streamFrom(source, state)))
-  const { name } = other
-  return withoutMoved(
-    { name, fetch: other.fetch(source, []), filters: other.filters(source) },
-    source.pageSize,
-    from,
-  )(missing)
+  const readOther = (fetch: FetchPage) =>
+    read(toReadEnv(other, source, fetch))({
+      origin: { startDate: from, cursor: O.none, lookback: source.lookback },
+      scope: '',
+      resumeToken: O.none,
+    })
+  return withoutMoved(other.fetch(source, []), readOther)(missing)
 }
 
 /** A failure is one of these streams: the others have ended. */

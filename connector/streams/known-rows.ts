@@ -3,9 +3,9 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { toFailure, toInstant } from '../api'
-import { type Failure, transientFailure } from '../cdk'
-import type { ExportFilters, FetchPage } from '../export'
+import { toInstant } from '../api'
+import { type Failure, type Feed, transientFailure } from '../cdk'
+import type { FetchPage } from '../export'
 import { isInRange } from '../reading'
 import type { ExportStreamState } from './export-state'
 
@@ -78,28 +78,29 @@ export const stillMissing = ({ ids, uncounted }: MissingRows, rest: MissingRows)
 
 export const areMissing = ({ ids, uncounted }: MissingRows): boolean => ids.size + uncounted >= fewestMissing
 
-/** The other export, in which a row is that has left this one. */
-export type OtherExport = { readonly name: string; readonly fetch: FetchPage; readonly filters: ExportFilters }
-
-const maxPages = 100
-
-/** The missing rows without those that the other export lists since `from` (milliseconds): they were deleted, or restored. */
+/**
+ * The missing rows without those that the other export shows: they were deleted, or restored. `readOther` reads all that
+ * changed there, with the fetch that it is given.
+ */
 export const withoutMoved =
-  ({ name, fetch, filters }: OtherExport, limit: number, from: number) =>
+  (fetch: FetchPage, readOther: (fetch: FetchPage) => Feed<Failure, unknown>) =>
   (missing: MissingRows): TaskEither<Failure, MissingRows> =>
   async () => {
-    const ids = new Set(missing.ids)
-    let { uncounted } = missing
-    for (let [page, offset] = [0, 0]; page < maxPages && areMissing({ ids, uncounted }); page += 1) {
-      const answer = await fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit })()
-      if (E.isLeft(answer)) return E.left(toFailure(name, answer.left))
-      const { rows } = answer.right
-      for (const { id } of rows) if (!ids.delete(id)) uncounted = Math.max(0, uncounted - 1)
-      offset += rows.length
-      answer.right.release?.()
-      if (rows.length === 0) break
-    }
-    return E.right({ ids, uncounted })
+    const shown = new Set<string>()
+    const watch: FetchPage = (request, turn) =>
+      pipe(
+        fetch(request, turn),
+        TE.map((page) => {
+          for (const { id } of page.rows) shown.add(id)
+          return page
+        }),
+      )
+    for await (const item of readOther(watch)) if (E.isLeft(item)) return item
+    const others = [...shown].filter((id) => !missing.ids.has(id)).length
+    return E.right({
+      ids: new Set([...missing.ids].filter((id) => !shown.has(id))),
+      uncounted: Math.max(0, missing.uncounted - others),
+    })
   }
 
 /** How long to wait before the rows are asked for again, in milliseconds. */

@@ -137,7 +137,8 @@ describe('known rows that do not come again', () => {
     service.passHour()
     const second = await read(service.source, first.state)
     expect([idsOf(second), warnings(second), second.failures, service.waits]).toEqual([[101], [], {}, []])
-    expect(service.deletionRequests).toBe(1)
+    // The page, and the end behind it.
+    expect(service.deletionRequests).toBe(2)
     expect(second.state.reviews).toMatchObject({ modifiedTimeFrom: new Date(begin + minute).toISOString() })
   })
 
