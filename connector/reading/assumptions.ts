@@ -47,3 +47,28 @@ export const incompleteForGood = (assumption: Assumption, what: string, remedy: 
       `${what}, so it is not certain that everything was read (${assumption}: ${assumptions[assumption]}). The cursor of the stream did not move. ${remedy}`,
     ),
   )
+
+type InList = { readonly env: { readonly list: { readonly name: string } } }
+
+/** A row that was read or must be there is missing, although it was asked for again and again. */
+export const missingRows = ({ env: { list } }: InList): Incomplete =>
+  incompleteForNow(
+    'A1',
+    `${list.name}: the list ends before rows that the service has shown, in 6 answers within 15.5 s`,
+  )
+
+/** The same rows come wherever they are asked for. */
+export const ignoredOffset = ({ env: { list } }: InList): Incomplete =>
+  incompleteForGood(
+    'A3',
+    `${list.name}: the service ignores offset: the same rows come at further offsets`,
+    "Please ask the service's operator.",
+  )
+
+/** What no filter cuts can only be read as deep as the service serves it. */
+export const refusedOffset = ({ env: { list } }: InList, offset: number): Incomplete =>
+  incompleteForGood(
+    'A3',
+    `${list.name}: the service refuses offset ${offset} of a list that cannot be read in smaller windows`,
+    "Ask the service's operator for deeper offsets, or for sources to read one by one.",
+  )

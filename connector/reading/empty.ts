@@ -1,5 +1,6 @@
-import { boundsOfWindow, isBounded, type ListRow, type Window } from './list'
-import { missingRows, type Session } from './session'
+import { missingRows } from './assumptions'
+import { isBounded, type ListRow, type Window } from './list'
+import type { Session } from './session'
 
 const second = 1000
 /** How many rows that were read an empty window is asked for together with. */
@@ -8,7 +9,7 @@ const maxTries = 16
 /** Whether a window has no row: it is asked for together with one that was read, the next nearest at each try. */
 export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, window: Window): Promise<boolean> => {
   const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
-  if (isBounded(boundsOfWindow(window)) && session.anchors.length === 0) await findAnchors(session)
+  if (isBounded(window) && session.anchors.length === 0) await findAnchors(session)
   const distance = (time: number): number => (time <= after ? after - time : time - before)
   const outside = session.anchors.filter((time) => time < after - second || time > before + second)
   const nearest = [...new Set(outside)].sort((a, b) => distance(a) - distance(b))
@@ -20,10 +21,10 @@ export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, wind
     page.release?.()
     if (times.some(isInside)) return false
     if (rows.length > 0 && !session.isFull({ ...page, rows })) return true
-    if (rows.length === 0 && !(await session.pause(Math.min(tries, 4)))) break
+    if (rows.length === 0) await session.pause(Math.min(tries, 4))
   }
   // Nothing is known beside it. Where a row was read, an empty answer proves nothing.
-  const hasRead = !isBounded(boundsOfWindow(window)) && session.longest() > 0
+  const hasRead = !isBounded(window) && session.longest() > 0
   const mustHaveRows = hasRead || session.anchors.some(isInside)
   for (let tries = 0; ; tries += 1) {
     const { rows, release } = await session.ask(window, { offset: 0 })

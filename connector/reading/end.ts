@@ -66,7 +66,7 @@ export type End<R extends ListRow> =
   /** It does not end there: where to read on. `isNear`: the probe had few rows, all of them known or later changes. */
   | { readonly _tag: 'GoOn'; readonly offset: number; readonly isNear: boolean }
   /** No row stands there. */
-  | { readonly _tag: 'Nothing'; readonly isRefused: boolean }
+  | { readonly _tag: 'Nothing'; readonly page: ListPage<R> }
 
 /**
  * Whether the list ends where its last page, a short one, ended: it must be exactly as long as that, or still end with the
@@ -98,10 +98,7 @@ export const findEnd = async <R extends ListRow>(
     }
     // Of a single row nothing can be asked for again but what stands behind it.
     const isSingle = last.rows.length === 1 && last.offset === 0 && steps === 0
-    if (rows.length === 0)
-      return isSingle
-        ? { _tag: 'End', inserted: 0, rows }
-        : { _tag: 'Nothing', isRefused: probe.page.isRefused === true }
+    if (rows.length === 0) return isSingle ? { _tag: 'End', inserted: 0, rows } : { _tag: 'Nothing', page: probe.page }
     const at = rows.findIndex(({ id, modifiedTime }) => id === lastRow?.id && modifiedTime === lastRow.modifiedTime)
     const endsWithLast = at >= 0 && rows.slice(at + 1).every(isLate)
     if (probe.isWhole && (endsWithLast || (probe.end === end && rows.some(session.isRead)))) {

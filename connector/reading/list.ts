@@ -1,6 +1,6 @@
 import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
-import type { Failure } from '../cdk'
+import { defined, type Failure } from '../cdk'
 
 /** A row in one version: its id and the time of its last change, milliseconds since 1970. */
 export type RowVersion = { readonly id: string; readonly modifiedTime: number }
@@ -60,10 +60,7 @@ export type Window = Bounds & {
   readonly rows?: number
 }
 
-export const boundsOfWindow = ({ after, before }: Window): Bounds => ({
-  ...(after === undefined ? {} : { after }),
-  ...(before === undefined ? {} : { before }),
-})
+export const boundsOfWindow = ({ after, before }: Window): Bounds => defined({ after, before })
 
 export const isBounded = ({ after, before }: Bounds): boolean => after !== undefined || before !== undefined
 
@@ -88,8 +85,23 @@ export const keysOf = (rows: ReadonlyArray<RowVersion>): ReadonlyArray<string> =
   })
 }
 
+/** Rows inserted in front can shift a page by its length, so that it comes again. Three times in a row is no chance. */
+const maxRepeats = 3
+
+/** Tells whether the same rows have come at one offset after another, too often for chance. */
+export const watchRepeats = (): ((offset: number, rows: ReadonlyArray<RowVersion>) => boolean) => {
+  let [lastOffset, lastRows, repeats] = [0, '', 0]
+  return (offset, rows) => {
+    const signature = signatureOf(rows)
+    repeats = offset !== lastOffset && signature === lastRows ? repeats + 1 : 0
+    lastOffset = offset
+    lastRows = signature
+    return repeats >= maxRepeats
+  }
+}
+
 /** Tells whether two answers have the same rows, without holding either. */
-export const signatureOf = (rows: ReadonlyArray<RowVersion>): string =>
+const signatureOf = (rows: ReadonlyArray<RowVersion>): string =>
   [rows.length, rows[0], rows.at(Math.floor(rows.length / 2)), rows.at(-1)]
     .map((row) => (typeof row === 'object' ? `${row.id} ${row.modifiedTime}` : row))
     .join(' ')

@@ -1,11 +1,11 @@
-import { Breach, incompleteForNow } from './assumptions'
+import { Breach, incompleteForNow, missingRows } from './assumptions'
 import { checkBounds } from './bounds'
 import { infoNote } from './clock'
 import { isEmptyWindow } from './empty'
 import { expectedProbe, findEnd, patience } from './end'
 import { type ReadItem, toItem } from './item'
-import { isBounded, type ListRow, signatureOf, type Window } from './list'
-import { missingRows, type Session, startWindow, type Where } from './session'
+import { isBounded, type ListPage, type ListRow, type Window, watchRepeats } from './list'
+import { type Session, startWindow, type Where } from './session'
 
 /** Six rows come in their old order by chance once in 720 times. A single row always does, so it proves no order. */
 const witnesses = 6
@@ -13,8 +13,6 @@ const witnesses = 6
 const maxStepsBack = 5
 /** How often an end may turn out to be none before rows come that were not read. */
 const maxEnds = 16
-/** Rows inserted in front can shift a page by its length, so that it comes again. Three times in a row is no chance. */
-const maxRepeats = 3
 /** How many pages in a row may bring nothing but later changes; in a long list more. */
 const maxIdlePages = 100
 
@@ -36,10 +34,7 @@ type Pass = {
   steps: number
   /** How often an answer without rows was asked for again. */
   waits: number
-  /** The rows of the last page, and how often they came again at once. */
-  lastRows: string
-  lastOffset: number
-  repeats: number
+  /** How often the list did not end where it seemed to. */
   ends: number
   /** Those where only later changes stood behind the page. */
   nearEnds: number
@@ -48,6 +43,20 @@ type Pass = {
   /** How often the next page was asked for again since it came in another order. */
   doubts: number
 }
+
+const newPass = (): Pass => ({
+  pages: 0,
+  longest: 0,
+  overlap: 0,
+  doublings: 0,
+  stepsInARow: 0,
+  steps: 0,
+  waits: 0,
+  ends: 0,
+  nearEnds: 0,
+  idle: 0,
+  doubts: 0,
+})
 
 /**
  * Reads a window page by page; each page begins with rows of the one before. Rows that nobody touches keep their order, so
@@ -60,10 +69,8 @@ export async function* readPages<R extends ListRow>(
   filter?: (row: R) => boolean,
 ): AsyncGenerator<ReadItem<R>> {
   const { progress, known, env } = session
-  const pass: Pass = {
-    ...{ pages: 0, longest: 0, overlap: 0, doublings: 0, stepsInARow: 0, steps: 0 },
-    ...{ waits: 0, lastRows: '', lastOffset: 0, repeats: 0, ends: 0, nearEnds: 0, idle: 0, doubts: 0 },
-  }
+  const pass = newPass()
+  const comesAgain = watchRepeats()
   let behind: ReadonlyArray<R> = []
   for (;;) {
     const { offset } = progress
@@ -77,11 +84,7 @@ export async function* readPages<R extends ListRow>(
       pass.waits += 1
       continue
     }
-    const signature = signatureOf(rows)
-    pass.repeats = offset !== pass.lastOffset && signature === pass.lastRows ? pass.repeats + 1 : 0
-    pass.lastRows = signature
-    pass.lastOffset = offset
-    if (pass.repeats >= maxRepeats) throw new Breach('A3', 'the same rows come again and again')
+    if (comesAgain(offset, rows)) throw new Breach('A3', 'the same rows come again and again')
     const order = compareOrder(session, rows, offset)
     const isJoined =
       rows.length > 0 && (offset === 0 || order.knownRows >= Math.min(witnesses, pass.overlap || witnesses))
@@ -94,7 +97,7 @@ export async function* readPages<R extends ListRow>(
         if (pass.doubts > 0) throw new Breach('A3', order.problem)
         pass.doubts += 1
       } else if (isResumed && pass.pages === 0 && pass.stepsInARow === maxStepsBack) beginAnew(session)
-      else await stepBack(session, pass, rows.length === 0, page.isRefused === true)
+      else await stepBack(session, pass, page)
       continue
     }
 
@@ -120,7 +123,7 @@ export async function* readPages<R extends ListRow>(
         behind = found.rows
         break
       }
-      if (found._tag === 'Nothing') await stepBack(session, pass, true, found.isRefused)
+      if (found._tag === 'Nothing') await stepBack(session, pass, found.page)
       else {
         progress.offset = found.offset
         pass.ends += 1
@@ -159,22 +162,22 @@ const accept = (pass: Pass, length: number, { isIdle }: PageOrder): void => {
   pass.nearEnds = 0
 }
 
-/** Goes back to a page that may join. `isEmpty`: no row came, so it waits first. */
+/** Goes back to a page that may join. After an answer without rows that was not refused it waits first. */
 const stepBack = async <R extends ListRow>(
   session: Session<R>,
   pass: Pass,
-  isEmpty: boolean,
-  isRefused: boolean,
+  { rows, isRefused = false }: ListPage<R>,
 ): Promise<void> => {
   const { progress } = session
-  if (isEmpty && !isRefused && !(await session.pause(pass.waits++))) throw missingRows(session)
+  const isEmpty = rows.length === 0 && !isRefused
+  if (isEmpty && !(await session.pause(pass.waits++))) throw missingRows(session)
   const most = 10 + pass.pages / 10
   if (pass.stepsInARow >= maxStepsBack || pass.steps >= most)
     throw new Breach('A3', isRefused ? `the service refuses offset ${progress.offset}` : 'the pages no longer join')
   const pages = 2 ** pass.stepsInARow
   progress.offset = Math.max(0, progress.offset - pages * Math.max(1, pass.longest || progress.limit))
   pass.stepsInARow += 1
-  if (isEmpty && !isRefused) return
+  if (isEmpty) return
   pass.steps += 1
   pass.doublings += 1
 }

@@ -19,7 +19,7 @@ import {
   startWindow,
 } from './session'
 import { readUnmentioned } from './unmentioned'
-import { readHalves } from './windows'
+import { narrowest, readHalves } from './windows'
 
 export type ReadStart = {
   readonly origin: Origin
@@ -100,9 +100,6 @@ async function* readWindow<R extends ListRow>(
     fallBack(session, start, window, error)
   }
 }
-
-/** Narrower windows than this cannot be halved; milliseconds. */
-const narrowest = 6_000
 
 /** Where pages do not join: windows of mention time. Where no filter cuts the list: rounds. */
 const fallBack = <R extends ListRow>(

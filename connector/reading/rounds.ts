@@ -1,10 +1,10 @@
-import { type Incomplete, incompleteForGood, incompleteForNow } from './assumptions'
+import { ignoredOffset, incompleteForNow, missingRows, refusedOffset } from './assumptions'
 import { checkBounds } from './bounds'
 import { infoNote } from './clock'
 import { probeCount } from './end'
 import { type ReadItem, toItem } from './item'
-import { describeWindow, keysOf, type ListRow, type RowVersion, signatureOf, type Window } from './list'
-import { ignoredOffset, missingRows, type Session } from './session'
+import { describeWindow, keysOf, type ListRow, type RowVersion, type Window, watchRepeats } from './list'
+import type { Session } from './session'
 
 /** Rounds in a row that must bring nothing new: in a random order each of them leaves out one row in fifty. */
 const quietRounds = 3
@@ -28,14 +28,9 @@ type Round = {
   readonly mostPages: number
   /** How often an answer without rows was asked for again. */
   waits: number
-  /** The rows of the last page, and how often they came again at once. */
-  lastRows: string
+  /** Rows of the last page. */
   lastLength: number
-  lastOffset: number
-  repeats: number
 }
-/** Three pages with the same rows in a row, each further behind, are no chance. */
-const maxRepeats = 3
 
 /**
  * Reads a list that no filter cuts and that keeps no order: page by page, again and again, until rounds bring nothing new
@@ -80,9 +75,14 @@ export async function* readRounds<R extends ListRow>(
 
 /** `known`: how many pages were read before, or rows in the rounds before. */
 const newRound = (number: number, known: number): Round => ({
+  number,
+  fresh: 0,
+  length: undefined,
+  offset: 0,
+  pages: 0,
   mostPages: 1000 + known,
-  ...{ number, fresh: 0, length: undefined, offset: 0, pages: 0, waits: 0 },
-  ...{ lastRows: '', lastLength: 0, lastOffset: 0, repeats: 0 },
+  waits: 0,
+  lastLength: 0,
 })
 
 /** Goes through the list once; three pages in four show a row. Without a length at the end, the list has no rows. */
@@ -94,6 +94,7 @@ async function* readRound<R extends ListRow>(
   round: Round,
 ): AsyncGenerator<ReadItem<R>> {
   const { progress, known } = session
+  const comesAgain = watchRepeats()
   known.startPass()
   for (;;) {
     const page = await session.ask(window, { offset: round.offset })
@@ -109,25 +110,21 @@ async function* readRound<R extends ListRow>(
     }
     if (round.pages > round.mostPages)
       throw incompleteForNow('A3', `${session.env.list.name}: the list does not end, after ${round.pages} pages`)
-    const isWanted = (row: R): boolean => filter(row) && isNewer(seen, row)
-    const wanted = rows.filter((row) => session.isDue(row) && isWanted(row))
+    const wanted = new Set(rows.filter((row) => session.isDue(row) && filter(row)))
+    const fresh = [...wanted].filter((row) => isNewer(seen, row))
     const keys = keysOf(rows)
     rows.forEach((row, i) => {
       const key = keys[i] ?? row.id
-      const sentTime = session.isDue(row) && filter(row) ? row.modifiedTime : Number.NEGATIVE_INFINITY
+      const sentTime = wanted.has(row) ? row.modifiedTime : Number.NEGATIVE_INFINITY
       const { sentTime: before = Number.NEGATIVE_INFINITY, round: lastRound = 0 } = seen.get(key) ?? {}
       if (lastRound < round.number) round.waits = 0
       seen.set(key, { sentTime: Math.max(sentTime, before), round: round.number })
     })
-    const signature = signatureOf(rows)
-    round.repeats = round.offset > round.lastOffset && signature === round.lastRows ? round.repeats + 1 : 0
-    round.lastRows = signature
     round.lastLength = rows.length
-    round.lastOffset = round.offset
-    if (round.repeats >= maxRepeats) throw ignoredOffset(session)
-    round.fresh += wanted.length
+    if (comesAgain(round.offset, rows)) throw ignoredOffset(session)
+    round.fresh += fresh.length
     round.pages += 1
-    const sent = session.send(wanted)
+    const sent = session.send(fresh)
     known.add(rows, round.offset, progress.cutoff ?? 0)
     yield toItem(session, sent)
     page.release?.()
@@ -155,14 +152,3 @@ const findLength = async <R extends ListRow>(
   const { page, end, isWhole } = await probeCount(session, window, reached)
   return isWhole && (page.rows.length > 0 || reached === 1) ? end : undefined
 }
-
-/** What no filter cuts can only be read as deep as the service serves it. */
-export const refusedOffset = (
-  { env: { list } }: { readonly env: { readonly list: { readonly name: string } } },
-  offset: number,
-): Incomplete =>
-  incompleteForGood(
-    'A3',
-    `${list.name}: the service refuses offset ${offset} of a list that cannot be read in smaller windows`,
-    "Ask the service's operator for deeper offsets, or for sources to read one by one.",
-  )

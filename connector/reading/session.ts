@@ -1,9 +1,10 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import type { Task } from 'fp-ts/Task'
-import { Breach, Incomplete, incompleteForGood, incompleteForNow } from './assumptions'
+import { Breach, Incomplete, incompleteForGood } from './assumptions'
 import { chooseCutoff, confirmedTime, filterFrom, infoNote, nextCursor, type RunNote } from './clock'
 import { createKnownRows, type RowsRead, type Tail } from './known-rows'
+import { createLimits, type Limits } from './limits'
 import {
   type Bounds,
   boundsOfWindow,
@@ -62,7 +63,7 @@ export type Progress = {
 }
 
 /** A read of one list: what it knows, how it asks, and what leaves. Its members change in place. */
-export type Session<R extends ListRow> = {
+export type Session<R extends ListRow> = Omit<Limits, 'own' | 'measure'> & {
   readonly env: ReadEnv<R>
   readonly origin: Origin
   /** The `modifiedTimeFrom` of its requests. */
@@ -81,14 +82,8 @@ export type Session<R extends ListRow> = {
   /** Asks for these pages of a window ahead, since they are probably wanted next. */
   readonly prefetch: (pages: ReadonlyArray<readonly [window: Bounds, where: Where]>) => void
   readonly isPrefetched: (window: Bounds, where: Where) => boolean
-  /** The most rows that an answer has had. */
-  readonly longest: () => number
   /** As many rows as the service gives at a time. */
   readonly isFull: (page: ListPage<R>) => boolean
-  /** A page was shown not to end the list although it is short; two of one length in a row tell the service's own limit. */
-  readonly learnShort: (length: number) => void
-  /** A short page has not ended the list. */
-  readonly cutsPages: () => boolean
   /** Waits before the `n`th time (from 0) that an answer is asked for again; false: often enough. */
   readonly pause: (n: number) => Promise<boolean>
   /** The rows of a page that leave, and what is remembered of them. */
@@ -110,10 +105,7 @@ const pauses: ReadonlyArray<number> = [500, 1000, 2000, 4000, 8000]
 
 const maxAnchors = 256
 
-/** Answers of fewer rows than this have one length by chance. */
-const leastLimit = 5
-
-/** Bounds that no review is outside of, sent where the service would apply narrower ones of its own. */
+/** Bounds that include every review. We send them when the service's default range would leave some out. */
 export const widest = { after: Date.UTC(1900, 0, 1), before: Date.UTC(2200, 0, 1) }
 
 /** `tail`: rows that a stopped run has read. */
@@ -130,12 +122,9 @@ export const createSession = <R extends ListRow>(
   const prefetcher = createPrefetcher(list.fetch, now)
   const notes: RunNote[] = []
   const anchors: number[] = []
-  /** Sent where a request has no bounds of its own. */
+  /** Bounds for requests that name none. */
   let defaults: Bounds = {}
-  /** The length of a short page that did not end the list, and the limit that two of them tell. */
-  let shortLength: number | undefined
-  let longest = 0
-  let ownLimit = Number.POSITIVE_INFINITY
+  const limits = createLimits()
 
   const toRequest = (window: Bounds, { offset, limit = progress.limit, from: start = from }: Where) => ({
     from: start,
@@ -144,8 +133,7 @@ export const createSession = <R extends ListRow>(
     limit: Math.min(limit, progress.limit),
   })
   const measure = ({ rows, servedAt }: ListPage<R>): void => {
-    longest = Math.max(longest, rows.length)
-    if (rows.length > ownLimit) [ownLimit, shortLength] = [Number.POSITIVE_INFINITY, undefined]
+    limits.measure(rows.length)
     if (progress.cutoff === undefined) {
       const [cutoff, cutoffNotes] = chooseCutoff(servedAt, now())
       progress.cutoff = cutoff
@@ -161,7 +149,7 @@ export const createSession = <R extends ListRow>(
     progress.limit = half
     notes.push(infoNote(`${list.name}: a page is too large; asking for ${half} rows at a time.`))
   }
-  /** Whether the answer is to be asked for again, with bounds of ours in place of those that the service applies by itself. */
+  /** The service has applied a narrow default range: sets wide bounds, so that the request must be sent again. */
   const hasNarrowDefaults = (window: Bounds, { bounds = {}, servedAt }: ListPage<R>): boolean => {
     if (isNarrower(bounds, boundsOfWindow(window)))
       throw new Breach('A4', 'the service applies other bounds than were asked for')
@@ -191,6 +179,7 @@ export const createSession = <R extends ListRow>(
   }
 
   return {
+    ...limits,
     env,
     origin,
     from,
@@ -218,14 +207,8 @@ export const createSession = <R extends ListRow>(
     },
     prefetch: (pages) => prefetcher.prefetch(pages.map(([window, where]) => toRequest(window, where))),
     isPrefetched: (window, where) => prefetcher.isPrefetched(toRequest(window, where)),
-    longest: () => longest,
     isFull: ({ rows, limit = Number.POSITIVE_INFINITY }) =>
-      rows.length >= Math.min(progress.limit, limit > 0 ? limit : Number.POSITIVE_INFINITY, ownLimit),
-    learnShort: (length) => {
-      if (length === shortLength && length >= leastLimit) ownLimit = Math.min(ownLimit, length)
-      shortLength = length
-    },
-    cutsPages: () => shortLength !== undefined,
+      rows.length >= Math.min(progress.limit, limit > 0 ? limit : Number.POSITIVE_INFINITY, limits.own()),
     pause: async (n) => {
       const millis = pauses[n]
       if (millis === undefined) return false
@@ -278,23 +261,6 @@ const describeBounds = ({ after, before }: Bounds): string =>
     ...(after === undefined ? [] : [`mentionTimeAfter ${new Date(after).toISOString()}`]),
     ...(before === undefined ? [] : [`mentionTimeBefore ${new Date(before).toISOString()}`]),
   ].join(' and ')
-
-type InList = { readonly env: { readonly list: { readonly name: string } } }
-
-/** The same rows come wherever they are asked for. */
-export const ignoredOffset = ({ env: { list } }: InList): Incomplete =>
-  incompleteForGood(
-    'A3',
-    `${list.name}: the service ignores offset: the same rows come at further offsets`,
-    "Please ask the service's operator.",
-  )
-
-/** A row that was read or must be there is missing, although it was asked for again and again. */
-export const missingRows = ({ env: { list } }: InList): Incomplete =>
-  incompleteForNow(
-    'A1',
-    `${list.name}: the list ends before rows that the service has shown, in 6 answers within 15.5 s`,
-  )
 
 /** What was read says nothing of the window that comes now. */
 export const startWindow = <R extends ListRow>({ known, progress }: Session<R>): void => {

@@ -1,10 +1,10 @@
-import { Breach, incompleteForNow } from './assumptions'
+import { Breach, incompleteForNow, refusedOffset } from './assumptions'
 import { warningNote } from './clock'
 import { listLength, probeCount } from './end'
 import type { ReadItem } from './item'
 import type { ListRow, Window } from './list'
 import { countChanged, readPages } from './pages'
-import { readRounds, refusedOffset } from './rounds'
+import { readRounds } from './rounds'
 import { type Session, startWindow, widest } from './session'
 
 /** How often the lengths of a list that changes are compared. */

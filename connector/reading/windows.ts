@@ -1,12 +1,14 @@
-import { Breach, incompleteForNow } from './assumptions'
+import { defined } from '../cdk'
+import { Breach, ignoredOffset, incompleteForNow } from './assumptions'
 import { checkBounds } from './bounds'
+import { floorToSecond } from './clock'
 import { isEmptyWindow } from './empty'
 import { listLength, probeCount } from './end'
 import { type ReadItem, toItem } from './item'
 import { type Bounds, describeWindow, keysOf, type ListPage, type ListRow, type RowVersion, type Window } from './list'
 import { readPages } from './pages'
 import { readRounds } from './rounds'
-import { ignoredOffset, type Session, startWindow } from './session'
+import { type Session, startWindow } from './session'
 
 /** How many windows are counted together. */
 const groupSize = 16
@@ -24,7 +26,7 @@ type ReadWindow = { readonly window: Window; readonly ids: ReadonlySet<string> }
 
 /**
  * Reads the windows in front that are to be halved. A window whose answer is shorter than the limit is complete by that one
- * answer, so no order is needed; any other is halved. Windows are counted in groups, since an answer may be cut or empty.
+ * answer, so no order is needed; any other is divided. Windows are counted in groups, since an answer may be cut or empty.
  */
 export async function* readHalves<R extends ListRow>(session: Session<R>): AsyncGenerator<ReadItem<R>> {
   const { progress, env } = session
@@ -111,8 +113,7 @@ export async function* readHalves<R extends ListRow>(session: Session<R>): Async
     const end = group.at(-1)?.window.before
     const isNeighbour = window !== undefined && (group.length === 0 || (end !== undefined && end === startOf(window)))
     if (window === undefined || group.length >= groupSize || !isNeighbour) {
-      const counted = group
-      yield* countGroup(counted)
+      yield* countGroup(group)
       group = []
       setWindows()
       continue
@@ -165,9 +166,7 @@ const isCounted = async <R extends ListRow>(
   windows: ReadonlyArray<ReadWindow>,
   isAgain = false,
 ): Promise<boolean> => {
-  const { after } = windows[0]?.window ?? {}
-  const { before } = windows.at(-1)?.window ?? {}
-  const bounds: Window = { ...(after === undefined ? {} : { after }), ...(before === undefined ? {} : { before }) }
+  const bounds: Bounds = defined({ after: windows[0]?.window.after, before: windows.at(-1)?.window.before })
   const ids = new Set(windows.flatMap((one) => [...one.ids]))
   if (ids.size === 0) return isEmptyWindow(session, bounds)
   const { page, end, isWhole } = await probeCount(session, bounds, ids.size)
@@ -211,7 +210,7 @@ export const divide = (
   const boundaries: number[] = []
   for (let part = 1; part < parts; part += 1) {
     const time = sorted[Math.floor((part * sorted.length) / parts)] ?? Number.NaN
-    const boundary = Math.floor(time / second) * second
+    const boundary = floorToSecond(time)
     const last = boundaries.at(-1) ?? after
     if (boundary > last + narrowest && boundary < before - narrowest) boundaries.push(boundary)
   }
@@ -224,7 +223,7 @@ export const divide = (
 }
 
 /** The narrowest window that can be halved, milliseconds: each half must be wider than the second that bounds may be rounded to. */
-const narrowest = 6 * second
+export const narrowest = 6 * second
 
 /**
  * Two windows that together cover this one, with a boundary on a whole second and about half of the sample on each side;
@@ -236,7 +235,7 @@ export const halve = (window: Window, times: ReadonlyArray<number>): readonly [W
   const sorted = [...times].sort((a, b) => a - b)
   const median = sorted[Math.floor(sorted.length / 2)]
   if (median === undefined || before - after < narrowest) return undefined
-  const start = Math.floor(median / second) * second
+  const start = floorToSecond(median)
   const isCrowded = sorted.filter((time) => time >= start && time < start + second).length > sorted.length / 20
   const choices = isCrowded ? [start - second, start + 2 * second] : [start, start + second]
   const boundary = choices.find((time) => time > after + 2 * second && time < before - 2 * second)

@@ -1,17 +1,16 @@
 import * as E from 'fp-ts/Either'
-import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
-import * as TE from 'fp-ts/TaskEither'
 import { toInstant } from '../api'
 import { type Failure, type Feed, transientFailure } from '../cdk'
 import type { FetchPage } from '../export'
 import { isInRange } from '../reading'
 import type { ExportStreamState } from './export-state'
+import { watchPages } from './watch-pages'
 
 /**
- * Whether the service reads `modifiedTimeFrom` as it is sent: then the rows come again that a state knows as sent and that the filter
- * lets through. A service that reads it in a time zone of its own leaves out rows that no later run asks for.
+ * The rows that a state lists as sent and that the filter lets through come again if the service reads `modifiedTimeFrom` as
+ * we send it. If it reads it in another time zone, it leaves out rows that no later run asks for.
  */
 type KnownState = Pick<ExportStreamState, 'sentRows' | 'sentRange'>
 
@@ -35,18 +34,13 @@ export const watchKnownRows = (
   const cameOf = new Set<(typeof ranges)[number]>()
   let rowCount = 0
   return {
-    fetch: (request, turn) =>
-      pipe(
-        fetch(request, turn),
-        TE.map((page) => {
-          for (const row of page.rows) {
-            if (known.has(row.id)) came.add(row.id)
-            for (const range of ranges) if (isInRange(row, range)) cameOf.add(range)
-          }
-          rowCount += page.rows.length
-          return page
-        }),
-      ),
+    fetch: watchPages(fetch, ({ rows }) => {
+      for (const row of rows) {
+        if (known.has(row.id)) came.add(row.id)
+        for (const range of ranges) if (isInRange(row, range)) cameOf.add(range)
+      }
+      rowCount += rows.length
+    }),
     findMissing: ({ sentRows, sentRange }, from) => {
       const range = O.toUndefined(sentRange)
       // A service may compare whole seconds, and with or without the bound.
@@ -87,15 +81,10 @@ export const withoutMoved =
   (missing: MissingRows): TaskEither<Failure, MissingRows> =>
   async () => {
     const shown = new Set<string>()
-    const watch: FetchPage = (request, turn) =>
-      pipe(
-        fetch(request, turn),
-        TE.map((page) => {
-          for (const { id } of page.rows) shown.add(id)
-          return page
-        }),
-      )
-    for await (const item of readOther(watch)) if (E.isLeft(item)) return item
+    const watched = watchPages(fetch, ({ rows }) => {
+      for (const { id } of rows) shown.add(id)
+    })
+    for await (const item of readOther(watched)) if (E.isLeft(item)) return item
     const others = [...shown].filter((id) => !missing.ids.has(id)).length
     return E.right({
       ids: new Set([...missing.ids].filter((id) => !shown.has(id))),

@@ -1,8 +1,8 @@
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
-import * as TE from 'fp-ts/TaskEither'
 import { toInstant } from '../api'
 import { configFailure, type Failure, type ReaderEvent } from '../cdk'
+import { watchPages } from './watch-pages'
 
 /**
  * What `start_date` means for a stream that already has a state, and what the service's time means for both. All times are in
@@ -60,11 +60,9 @@ export const watchServiceTime = <Args extends ReadonlyArray<unknown>, Err, Page 
 ): { readonly fetch: (...args: Args) => TaskEither<Err, Page>; readonly serviceTime: () => number | undefined } => {
   let time: number | undefined
   return {
-    fetch: (...args) =>
-      TE.map((page: Page) => {
-        time ??= page.servedAt ?? now()
-        return page
-      })(fetch(...args)),
+    fetch: watchPages(fetch, ({ servedAt }) => {
+      time ??= servedAt ?? now()
+    }),
     serviceTime: () => time,
   }
 }

@@ -1,11 +1,10 @@
-import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
-import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { describeAttribute, optionalAttributes } from '../api'
 import type { ReaderEvent, Row } from '../cdk'
 import { type ExportPage, type FetchPage, pickRecordAttributes } from '../export'
 import type { ExportStreamState } from './export-state'
+import { watchPages } from './watch-pages'
 
 /** A note that the user should read; the run goes on. */
 export const warningEvent = (message: string): ReaderEvent => ({ _tag: 'Note', level: 'warn', message })
@@ -70,18 +69,13 @@ export const collectPageWarnings = (
   const pending: string[] = []
   const nameUnknown = collectUnknownAttributes()
   return {
-    fetch: (request, turn) =>
-      pipe(
-        fetch(request, turn),
-        TE.map((page) => {
-          pending.push(...nameUnknown(page.unknownPaths))
-          for (const { kind, message } of narrowerWarnings(page)) {
-            if (!kinds.has(kind)) pending.push(message)
-            kinds.add(kind)
-          }
-          return page
-        }),
-      ),
+    fetch: watchPages(fetch, (page) => {
+      pending.push(...nameUnknown(page.unknownPaths))
+      for (const { kind, message } of narrowerWarnings(page)) {
+        if (!kinds.has(kind)) pending.push(message)
+        kinds.add(kind)
+      }
+    }),
     drain: () => pending.splice(0),
   }
 }
