@@ -1,12 +1,17 @@
-import * as E from 'fp-ts/Either'
-import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { SourceState } from '../../connector/cdk/catalog'
 import type { Message } from '../../connector/cdk/stream'
-import { applyStreamSettings, streams } from '../../connector/streams/streams'
+import { streams } from '../../connector/streams/streams'
 import { createExportApi } from '../support/export-api'
-import { copyState, createSourceEnv, everyCheckpoint, readAll, readMessages } from '../support/in-process'
+import {
+  copyState,
+  createSourceEnv,
+  everyCheckpoint,
+  readAll,
+  readMessages,
+  streamsWithTombstones,
+} from '../support/in-process'
 
 const [second, minute, hour] = [1000, 60_000, 3_600_000]
 const begin = Date.parse('2026-03-01T12:00:00Z')
@@ -200,14 +205,7 @@ describe('after a bulk change of more reviews than a state lists', () => {
 
   it('deletions are held back as tombstones, too', async () => {
     const service = createService()
-    const settings = {
-      privacy: { drop: [], hash: [], hashKey: undefined },
-      fromReviews: { locations: false, providers: 'none' as const },
-      tombstones: O.some('_ab_cdc_deleted_at' as const),
-      lookups: {},
-    }
-    const all = applyStreamSettings(settings)
-    const selected = E.isRight(all) ? all.right.filter(({ name }) => name === 'reviews') : []
+    const selected = streamsWithTombstones().filter(({ name }) => name === 'reviews')
     const first = await readAll(service.source, selected)
     service.data.deleted = service.data.reviews.slice(0, 2500).map(({ id }) => ({
       id,

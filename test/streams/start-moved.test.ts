@@ -1,10 +1,9 @@
-import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import type { SourceState } from '../../connector/cdk/catalog'
 import { commentsStream } from '../../connector/streams/feedback/comments-and-reviews'
 import type { SourceEnv } from '../../connector/streams/source-env'
-import { applyStreamSettings, streams } from '../../connector/streams/streams'
+import { streams } from '../../connector/streams/streams'
 import { createExportApi } from '../support/export-api'
 import { defaultTraits, simulateFeedback } from '../support/feedback-simulation'
 import {
@@ -15,6 +14,7 @@ import {
   readAll,
   readMessages,
   selectEntities,
+  streamsWithTombstones,
 } from '../support/in-process'
 
 const now = Date.parse('2026-03-01T12:00:00Z')
@@ -75,14 +75,7 @@ describe('a start date that moved back', () => {
 
   it('is not read from again by the deletions of tombstones: what was never read need not be deleted', async () => {
     const { data, sourceFrom } = createService()
-    const settings = {
-      privacy: { drop: [], hash: [], hashKey: undefined },
-      fromReviews: { locations: false, providers: 'none' as const },
-      tombstones: O.some('_ab_cdc_deleted_at' as const),
-      lookups: {},
-    }
-    const all = applyStreamSettings(settings)
-    const selected = E.isRight(all) ? all.right.filter(({ name }) => name === 'reviews') : []
+    const selected = streamsWithTombstones().filter(({ name }) => name === 'reviews')
     data.deleted.push({ id: 1000, modifiedTime: instant(70) })
     const first = await readAll(sourceFrom(late), selected)
     data.reviews = data.reviews.filter(({ id }) => id !== 3)

@@ -1,24 +1,11 @@
 import { createHash } from 'node:crypto'
-import * as E from 'fp-ts/Either'
-import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { applyStreamSettings } from '../../connector/streams/streams'
 import { createAuditLedger } from '../../connector/streams/sync-audit'
 import { createExportApi } from '../support/export-api'
-import { copyState, createSourceEnv, readAll, readMessages } from '../support/in-process'
+import { copyState, createSourceEnv, readAll, readMessages, streamsWithTombstones } from '../support/in-process'
 
-const streamsWith = (audit: boolean) => {
-  const all = applyStreamSettings({
-    privacy: { drop: [], hash: [], hashKey: undefined },
-    fromReviews: { locations: false, providers: 'none' },
-    tombstones: O.some('_ab_cdc_deleted_at'),
-    lookups: {},
-    audit,
-  })
-  return E.isRight(all) ? all.right : []
-}
 const selected = ['reviews', 'review_engagements', 'sync_audit']
-const streams = streamsWith(true).filter(({ name }) => selected.includes(name))
+const streams = streamsWithTombstones(true).filter(({ name }) => selected.includes(name))
 
 const sumOf = (...texts: ReadonlyArray<string>): string =>
   String(
@@ -63,8 +50,8 @@ const createService = () => {
 
 describe('the audit of a run', () => {
   it('is not there unless it is asked for, and is read last', () => {
-    expect(streamsWith(false).some(({ name }) => name === 'sync_audit')).toBe(false)
-    expect(streamsWith(true).at(-1)?.name).toBe('sync_audit')
+    expect(streamsWithTombstones(false).some(({ name }) => name === 'sync_audit')).toBe(false)
+    expect(streamsWithTombstones(true).at(-1)?.name).toBe('sync_audit')
   })
 
   it('counts of a review that was sent twice the newest version that has rows, and no deleted review', async () => {

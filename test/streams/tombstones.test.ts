@@ -1,8 +1,5 @@
-import * as E from 'fp-ts/Either'
-import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import type { SyncMode } from '../../connector/cdk/stream'
-import { applyStreamSettings } from '../../connector/streams/streams'
 import { createExportApi } from '../support/export-api'
 import {
   copyState,
@@ -11,18 +8,10 @@ import {
   lastCheckpointOnly,
   readAll,
   readMessages,
+  streamsWithTombstones,
 } from '../support/in-process'
 
-const privacy = { drop: [], hash: [], hashKey: undefined }
-const allStreams = applyStreamSettings({
-  privacy,
-  fromReviews: { locations: false, providers: 'none' },
-  tombstones: O.some('_ab_cdc_deleted_at'),
-  lookups: {},
-})
-const streams = E.isRight(allStreams)
-  ? allStreams.right.filter(({ name }) => name === 'reviews' || name === 'locations')
-  : []
+const streams = streamsWithTombstones().filter(({ name }) => name === 'reviews' || name === 'locations')
 
 const instantAt = (minutes: number) => new Date(Date.parse('2026-01-01T00:00:00Z') + minutes * 60_000).toISOString()
 

@@ -168,7 +168,7 @@ export const runStream = async (
 }
 
 /** How many times the fewest requests a scan may take: rounds over a list without order ask for each page four times, up to 30 rounds. */
-const maxRequestsPerPage = 260
+const maxRequestsPerPage = 130
 
 /** Counts a scan as endless, and throws, once it has asked for more pages than the rows at its beginning allow. */
 const limitRequests = (

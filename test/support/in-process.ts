@@ -1,9 +1,11 @@
+import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import type { Api } from '../../connector/api/routes'
 import type { SourceState } from '../../connector/cdk/catalog'
 import { type CheckpointInterval, type ReadRun, readStreams } from '../../connector/cdk/read'
 import type { Message, Stream, SyncMode } from '../../connector/cdk/stream'
 import { createEntityIndex, type SourceEnv } from '../../connector/streams/source-env'
+import { applyStreamSettings } from '../../connector/streams/streams'
 import { parseExact } from './destination'
 
 /** The entities of a config that names none but these. */
@@ -35,6 +37,19 @@ export const createSourceEnv = (api: Partial<Api>, overrides: Partial<SourceEnv>
   entityIndex: createEntityIndex(),
   ...overrides,
 })
+
+/** The streams of a config that asks for tombstones, and for `sync_audit` where `audit` says so. */
+export const streamsWithTombstones = (audit = false): ReadonlyArray<Stream<SourceEnv>> => {
+  const all = applyStreamSettings({
+    privacy: { drop: [], hash: [], hashKey: undefined },
+    fromReviews: { locations: false, providers: 'none' },
+    tombstones: O.some('_ab_cdc_deleted_at'),
+    lookups: {},
+    audit,
+  })
+  if (E.isLeft(all)) throw new Error(all.left.message)
+  return all.right
+}
 
 /** A checkpoint after every record, and none but the last. */
 export const everyCheckpoint: CheckpointInterval = { records: 1, millis: 0 }

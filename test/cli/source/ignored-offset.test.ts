@@ -97,7 +97,7 @@ describe('a service that ignores offset ends the stream soon, with its cursor un
     ])
     expect(statuses.at(-1)).toBe('INCOMPLETE')
     expect(new Set(cursors)).toEqual(new Set([start]))
-    expect(requests).toBeLessThan(90)
+    expect(requests).toBeLessThan(80)
   })
 
   it('and serves the answers of another offset', async () => {
@@ -132,7 +132,7 @@ describe('everything is read, in a bounded number of requests, if a service', ()
     )
     expect([status, errors]).toEqual([0, []])
     expect([...new Set(ids)]).toEqual(all)
-    expect(requests).toBeLessThan(250)
+    expect(requests).toBeLessThan(200)
   })
 
   it('answers an error inside a 200 for an offset behind its last row', async () => {

@@ -154,7 +154,7 @@ it.each<[string, ReadonlyArray<string>]>([
   const second = await runCommand(sourceReadCommand, [...args, '--state', state])
   expect(second.status, second.stderr).toBe(0)
   const { rows, records } = checkAudit(second.stdout, streams).get('reviews')
-  expect(rows).toBeLessThan(350)
+  expect(rows).toBeLessThan(320)
   if (deletes === 'tombstones') expect(records).toBeGreaterThan(rows + 20)
 })
 
