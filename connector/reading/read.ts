@@ -8,7 +8,7 @@ import { describeWindow, isBounded, type ListRow, type Window } from './list'
 import { readPages } from './pages'
 import { fromResumeToken, type ResumeToken } from './resume-token'
 import { readRounds } from './rounds'
-import { emptyCollector, hasSameRows, type SentRange, sentRowsSince } from './sent-rows'
+import { createRowsSent, hasSameRows, type SentRange, sentRowsSince } from './sent-rows'
 import {
   certainTime,
   createSession,
@@ -60,7 +60,7 @@ const newProgress = <R extends ListRow>(env: ReadEnv<R>, start: ReadStart): Prog
   cutoff: undefined,
   rowClock: undefined,
   newest: undefined,
-  sent: emptyCollector,
+  sent: createRowsSent(),
   limit: env.limit,
   pages: 0,
   windows: start.windows ?? [{}],

@@ -6,7 +6,7 @@ import { defined, Instant, Integer, toInstant, toMillis } from '../cdk'
 import { filterFrom } from './clock'
 import type { Tail } from './known-rows'
 import type { Window } from './list'
-import { listSentRows, restoreCollector, SentRows } from './sent-rows'
+import { createRowsSent, listRowsSent, SentRows } from './sent-rows'
 import { certainTime, nextFilterFrom, type Origin, type Progress } from './session'
 
 /** Of another form of token: the read begins again, and the cursor stays. */
@@ -89,7 +89,7 @@ export const toResumeToken = (
   now: number,
 ): ResumeToken => {
   const { cutoff, rowClock, newest, sent } = progress
-  const { rows: recent, horizon } = listSentRows(sent, nextFilterFrom(origin, progress))
+  const { rows: recent, horizon } = listRowsSent(sent, nextFilterFrom(origin, progress))
   return {
     v: version,
     from: toInstant(from),
@@ -117,7 +117,7 @@ export const fromResumeToken = (token: ResumeToken): Progress => ({
   cutoff: token.cutoff === undefined ? undefined : toMillis(token.cutoff),
   rowClock: token.rowClock,
   newest: token.newest,
-  sent: restoreCollector(token.horizon ?? Number.NEGATIVE_INFINITY, token.recent),
+  sent: createRowsSent(token.horizon, token.recent),
   limit: token.limit,
   pages: token.pages,
   windows: token.windows,
@@ -149,7 +149,7 @@ export const createWindowToken = (
     cutoff: reached,
     rowClock: certain,
     newest: reached,
-    sent: restoreCollector(Number.NEGATIVE_INFINITY, []),
+    sent: createRowsSent(),
     limit,
     pages: 0,
     windows,

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import * as t from 'io-ts'
 import { Integer } from '../cdk'
-import { type ListRow, putNewestLast, type RowVersion } from './list'
+import type { ListRow, RowVersion } from './list'
 
 /** Rows already sent that the next filter serves again: `[id, modifiedTime in milliseconds, digest of the text as it left]`. */
 export const SentRows = t.readonlyArray(t.tuple([t.string, t.number, t.string]))
@@ -9,7 +9,7 @@ export type SentRows = t.TypeOf<typeof SentRows>
 
 /**
  * All rows with a modifiedTime from `from` to `until` (milliseconds, both included) that were sent, where there are too many to list:
- * their number, and the sum of their hashes.
+ * their number, and the sum of their digests.
  */
 export const SentRange = t.readonly(t.type({ from: t.number, until: t.number, count: Integer, digest: t.string }))
 export type SentRange = t.TypeOf<typeof SentRange>
@@ -17,15 +17,14 @@ export type SentRange = t.TypeOf<typeof SentRange>
 /** The rows already sent that the next filter serves again: those that are listed, and all those of the range. */
 export type SentBefore = { readonly rows: SentRows; readonly range?: SentRange }
 
-/** How many rows are listed, and of how many more a digest is made: in memory, each takes about 100 bytes. */
+/** How many rows are listed, and how many are known at most: each takes about 100 bytes of memory. */
 const maxListedRows = 1000
-const maxDigestedRows = 1_000_000
+const maxKnownRows = 1_000_000
 
-/** Of the text as it leaves: a state must not reveal what privacy removes. */
-const digestRow = (json: Uint8Array): string => createHash('sha256').update(json).digest('base64url').slice(0, 11)
+const digestBytes = (json: Uint8Array): Buffer => hash('sha256', json, 'buffer').subarray(0, 8)
 
-const hashVersion = (id: string, modifiedTime: number, text: string): bigint =>
-  createHash('sha256').update(`${id} ${modifiedTime} ${text}`).digest().readBigUInt64BE()
+/** Of the text as it leaves, which has the id and the modifiedTime: a state must not reveal what privacy removes. */
+const digestRow = (json: Uint8Array): string => digestBytes(json).toString('base64url')
 
 export const isInRange = (
   { modifiedTime }: Pick<RowVersion, 'modifiedTime'>,
@@ -53,175 +52,146 @@ export const matchesSentRow = (sentRows: SentRows): ((row: ListRow) => boolean) 
   }
 }
 
-/** `text`: the digest, or the bytes until the next page is added. */
-type SentRow = { readonly modifiedTime: number; readonly text: string | Uint8Array }
+/**
+ * The rows that a read has met and the next one will meet again, the newest version of each. Changed in place: a bulk change
+ * makes them as many as the list is long.
+ */
+export type RowsSent = {
+  /** Rows with a modifiedTime up to this one (milliseconds) are not known. */
+  horizon: number
+  /** Rows up to this modifiedTime are not listed, since there were too many. */
+  listedAfter: number
+  /** How many places of the columns are taken; one whose time is NaN holds nothing. */
+  used: number
+  ids: string[]
+  times: Float64Array
+  digests: BigUint64Array
+  places: Map<string, number>
+}
 
-/** The rows of a scan that are too many to list: the newest version of each. Changed in place. */
-const createDigestedRows = () => {
-  const places = new Map<string, number>()
-  let used = 0
-  let times = new Float64Array(1024)
-  let hashes = new BigUint64Array(1024)
-  /** Moves the rows since `from` together, and makes room for as many more. */
-  const makeRoom = (from: number): void => {
-    const kept = [...places].filter(([, place]) => (times[place] ?? from) >= from)
-    const [oldTimes, oldHashes] = [times, hashes]
-    times = new Float64Array(Math.max(1024, 2 * kept.length))
-    hashes = new BigUint64Array(times.length)
-    places.clear()
-    used = 0
-    for (const [id, place] of kept) {
-      times[used] = oldTimes[place] ?? 0
-      hashes[used] = oldHashes[place] ?? 0n
-      places.set(id, used)
-      used += 1
+/** What a resume token describes: these rows are known, and none up to `horizon`. Without arguments nothing was met. */
+export const createRowsSent = (horizon = Number.NEGATIVE_INFINITY, rows: SentRows = []): RowsSent => {
+  const sent = { horizon, listedAfter: horizon, used: 0, places: new Map(), ...emptyColumns(rows.length) }
+  for (const [id, modifiedTime, text] of rows)
+    put(sent, id, modifiedTime, Buffer.concat([Buffer.from(text, 'base64url'), Buffer.alloc(8)]))
+  return sent
+}
+
+const emptyColumns = (size: number): Pick<RowsSent, 'ids' | 'times' | 'digests'> => {
+  const length = Math.max(1024, size)
+  return { ids: new Array(length), times: new Float64Array(length), digests: new BigUint64Array(length) }
+}
+
+const put = (sent: RowsSent, id: string, modifiedTime: number, digest: Buffer): void => {
+  sent.ids[sent.used] = id
+  sent.times[sent.used] = modifiedTime
+  sent.digests[sent.used] = digest.readBigUInt64BE()
+  sent.places.set(id, sent.used)
+  sent.used += 1
+}
+
+/** Moves the rows since `from` together, and makes room for as many more. */
+const makeRoom = (sent: RowsSent, from: number): void => {
+  const { ids, times, digests, places, used } = sent
+  let kept = 0
+  for (let place = 0; place < used; place += 1) if ((times[place] ?? 0) >= from) kept += 1
+  const columns = emptyColumns(2 * kept)
+  let next = 0
+  for (let place = 0; place < used; place += 1) {
+    const [id = '', time = Number.NaN] = [ids[place], times[place]]
+    if (Number.isNaN(time)) continue
+    if (time < from) places.delete(id)
+    else {
+      columns.ids[next] = id
+      columns.times[next] = time
+      columns.digests[next] = digests[place] ?? 0n
+      places.set(id, next)
+      next += 1
     }
   }
-  const forget = (id: string): void => {
-    const place = places.get(id)
-    if (place !== undefined) times[place] = Number.NaN
-    places.delete(id)
-  }
-  return {
-    timeOf: (id: string): number | undefined => times[places.get(id) ?? -1],
-    forget,
-    /** Rows before `from` may be forgotten. */
-    put: (id: string, { modifiedTime, text }: SentRow, from: number): void => {
-      forget(id)
-      if (used === times.length) makeRoom(from)
-      times[used] = modifiedTime
-      hashes[used] = hashVersion(id, modifiedTime, toText(text))
-      places.set(id, used)
-      used += 1
-    },
-    /** Whether there are more than `most` rows since `from`. */
-    isOver: (most: number, from: number): boolean => {
-      if (places.size > most) makeRoom(from)
-      return places.size > most
-    },
-    sum: (from: number, until: number): readonly [count: number, sum: bigint] => {
-      let [count, sum] = [0, 0n]
-      for (let place = 0; place < used; place += 1) {
-        const time = times[place] ?? Number.NaN
-        if (!(time >= from && time <= until)) continue
-        count += 1
-        sum += hashes[place] ?? 0n
-      }
-      return [count, sum]
-    },
-  }
+  Object.assign(sent, columns, { used: next })
 }
 
-/** What is known of the rows of a scan while it reads. Rows up to `horizon` are not known; those up to `listedAfter` are digested. */
-export type SentRowCollector = {
-  readonly horizon: number
-  readonly rows: ReadonlyMap<string, SentRow>
-  readonly listedAfter: number
-  readonly digested?: ReturnType<typeof createDigestedRows>
-}
-
-/** The collector that a resume token describes: it knows these rows, and none up to `horizon`. */
-export const restoreCollector = (horizon: number, rows: SentRows): SentRowCollector => ({
-  horizon,
-  rows: new Map(rows.map(([id, modifiedTime, text]) => [id, { modifiedTime, text }])),
-  listedAfter: horizon,
-})
-
-export const emptyCollector: SentRowCollector = restoreCollector(Number.NEGATIVE_INFINITY, [])
-
-const toText = (text: SentRow['text']): string => (typeof text === 'string' ? text : digestRow(text))
-
-type Listed = readonly [id: string, row: SentRow]
-
-/**
- * Adds a page. `from`: the next run's filter if the scan ended now, milliseconds. Rows are copied, because a view would keep the
- * whole page in memory, and hashed only when the next page is added, because a backfill drops most of them by then.
- */
-export const collectSentRows = (
-  collector: SentRowCollector,
+/** Adds a page. `from`: the next run's filter if the read ended now, milliseconds; it serves no older rows. */
+export const addRowsSent = (
+  sent: RowsSent,
   page: ReadonlyArray<ListRow>,
   from: number,
-  mostDigested = maxDigestedRows,
-): SentRowCollector => {
-  const { horizon, rows, listedAfter, digested } = collector
-  const listed = new Map<string, SentRow>()
-  for (const [id, row] of rows)
-    if (row.modifiedTime >= from)
-      listed.set(id, typeof row.text === 'string' ? row : { ...row, text: digestRow(row.text) })
-  for (const { id, modifiedTime, json } of putNewestLast(page)) {
-    const known = rows.get(id)?.modifiedTime ?? digested?.timeOf(id) ?? Number.NEGATIVE_INFINITY
-    if (modifiedTime < from || modifiedTime <= horizon || known >= modifiedTime) continue
-    listed.delete(id)
-    digested?.forget(id)
-    if (modifiedTime > listedAfter) listed.set(id, { modifiedTime, text: Buffer.from(json) })
-    else digested?.put(id, { modifiedTime, text: json }, from)
+  mostKnown = maxKnownRows,
+): void => {
+  for (const { id, modifiedTime, json } of page) {
+    if (modifiedTime < from || modifiedTime <= sent.horizon) continue
+    const known = sent.places.get(id)
+    if (known !== undefined) {
+      if ((sent.times[known] ?? 0) >= modifiedTime) continue
+      sent.times[known] = Number.NaN
+    }
+    if (sent.used === sent.times.length) makeRoom(sent, from)
+    put(sent, id, modifiedTime, digestBytes(json))
   }
-  return toBounded({ ...collector, rows: listed }, from, mostDigested)
+  if (sent.places.size > mostKnown) makeRoom(sent, from)
+  if (sent.places.size > mostKnown) forgetUnlisted(sent, from)
 }
 
-/** Digests all but the newest rows, those of one time together, once there are many; forgets them where they are too many for that. */
-const toBounded = (collector: SentRowCollector, from: number, mostDigested: number): SentRowCollector => {
-  const { rows, horizon, digested } = collector
-  const isFull = rows.size > 2 * maxListedRows
-  if (!isFull && digested?.isOver(mostDigested, from) !== true) return collector
-  const [newest, older, until] = isFull ? splitRows([...rows]) : [[...rows], [], collector.listedAfter]
-  const [kept, listedAfter] = [new Map(newest), Math.max(until, collector.listedAfter)]
-  const more = digested ?? createDigestedRows()
-  for (const [id, row] of older) more.put(id, row, from)
-  return more.isOver(mostDigested, from)
-    ? { rows: kept, listedAfter, horizon: listedAfter }
-    : { rows: kept, listedAfter, horizon, digested: more }
-}
-
-/** The newest rows, at most `maxListedRows` of them; all others; and the time up to which those are. */
-const splitRows = (
-  rows: ReadonlyArray<Listed>,
-): readonly [newest: ReadonlyArray<Listed>, older: ReadonlyArray<Listed>, until: number] => {
-  const times = Float64Array.from(rows, ([, { modifiedTime }]) => modifiedTime).sort()
-  const until = times[times.length - maxListedRows - 1] ?? Number.NEGATIVE_INFINITY
-  return [
-    rows.filter(([, { modifiedTime }]) => modifiedTime > until),
-    rows.filter(([, { modifiedTime }]) => modifiedTime <= until),
-    until,
-  ]
+const forgetUnlisted = (sent: RowsSent, from: number): void => {
+  const { rows, horizon } = listRowsSent(sent, from)
+  Object.assign(sent, createRowsSent(horizon, rows))
 }
 
 /** The newest of the rows that the filter `from` serves again. `horizon`: of those up to this time, none is among them. */
-export const listSentRows = (
-  { horizon, rows, listedAfter }: SentRowCollector,
-  from: number,
-): { readonly rows: SentRows; readonly horizon: number } => {
-  const [newest, , until] = splitRows([...rows].filter(([, { modifiedTime }]) => modifiedTime >= from))
+export const listRowsSent = (sent: RowsSent, from: number): { readonly rows: SentRows; readonly horizon: number } => {
+  const newest = placesOfNewest(sent, from)
   return {
-    rows: newest.map(([id, { modifiedTime, text }]) => [id, modifiedTime, toText(text)]),
-    horizon: Math.max(horizon, listedAfter, until),
+    rows: newest.map((place) => [sent.ids[place] ?? '', sent.times[place] ?? 0, textOf(sent.digests[place] ?? 0n)]),
+    horizon: Math.max(sent.horizon, sent.listedAfter),
   }
 }
 
+/** At most `maxListedRows`; the rows of one time are never divided. */
+const placesOfNewest = (sent: RowsSent, from: number): ReadonlyArray<number> => {
+  const { times, used } = sent
+  const found: number[] = []
+  for (let place = 0; place < used; place += 1) {
+    const time = times[place] ?? Number.NaN
+    if (time >= from && time > sent.listedAfter) found.push(place)
+  }
+  if (found.length <= maxListedRows) return found
+  const inOrder = Float64Array.from(found, (place) => times[place] ?? 0).sort()
+  sent.listedAfter = inOrder[found.length - maxListedRows - 1] ?? sent.listedAfter
+  return found.filter((place) => (times[place] ?? 0) > sent.listedAfter)
+}
+
+const textOf = (digest: bigint): string => {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64BE(digest)
+  return bytes.toString('base64url')
+}
+
 /** What is known of the rows that the filter `from` serves again: of all of them, or nothing. */
-export const sentRowsSince = (collector: SentRowCollector, from: number): SentBefore => {
-  if (collector.horizon >= from) return { rows: [] }
-  const { rows, horizon: until } = listSentRows(collector, from)
-  return until < from ? { rows } : { rows, range: { from, until, ...digestRange(collector, from, until) } }
+export const sentRowsSince = (sent: RowsSent, from: number): SentBefore => {
+  if (sent.horizon >= from) return { rows: [] }
+  const { rows, horizon: until } = listRowsSent(sent, from)
+  return until < from ? { rows } : { rows, range: { from, until, ...digestRange(sent, from, until) } }
 }
 
 const digestRange = (
-  { rows, digested }: SentRowCollector,
+  { times, digests, used }: RowsSent,
   from: number,
   until: number,
 ): Pick<SentRange, 'count' | 'digest'> => {
-  let [count, sum] = digested?.sum(from, until) ?? [0, 0n]
-  for (const [id, { modifiedTime, text }] of rows) {
-    if (modifiedTime < from || modifiedTime > until) continue
+  let [count, sum] = [0, 0n]
+  for (let place = 0; place < used; place += 1) {
+    const time = times[place] ?? Number.NaN
+    if (!(time >= from && time <= until)) continue
     count += 1
-    sum += hashVersion(id, modifiedTime, toText(text))
+    sum += digests[place] ?? 0n
   }
   return { count, digest: BigInt.asUintN(64, sum).toString(36) }
 }
 
-/** Whether the scan, which has read everything since `range.from`, has met exactly the rows that an earlier one has sent. */
-export const hasSameRows = (collector: SentRowCollector, { from, until, count, digest }: SentRange): boolean => {
-  if (collector.horizon >= from) return false
-  const found = digestRange(collector, from, until)
+/** Whether the read, which has read everything since `range.from`, has met exactly the rows that an earlier one has sent. */
+export const hasSameRows = (sent: RowsSent, { from, until, count, digest }: SentRange): boolean => {
+  if (sent.horizon >= from) return false
+  const found = digestRange(sent, from, until)
   return found.count === count && found.digest === digest
 }

@@ -16,7 +16,7 @@ import {
   type Window,
 } from './list'
 import { createPrefetcher } from './prefetch'
-import { collectSentRows, type SentRowCollector } from './sent-rows'
+import { addRowsSent, type RowsSent } from './sent-rows'
 
 export type ReadEnv<R extends ListRow> = {
   readonly list: List<R>
@@ -49,7 +49,7 @@ export type Progress = {
   /** The newest modifiedTime that left. */
   newest: number | undefined
   /** Rows that the next run's filter returns again. */
-  sent: SentRowCollector
+  readonly sent: RowsSent
   /** Rows asked for in each request. */
   limit: number
   /** Pages that have left: tells which of two tokens of one read is further. */
@@ -219,7 +219,7 @@ export const createSession = <R extends ListRow>(
     },
     send: (rows, filter = () => true) => {
       const due = rows.filter((row) => isDue(row) && filter(row))
-      progress.sent = collectSentRows(progress.sent, due, nextFilterFrom(origin, progress))
+      addRowsSent(progress.sent, due, nextFilterFrom(origin, progress))
       for (const { modifiedTime } of due)
         if (!(progress.newest !== undefined && progress.newest > modifiedTime)) progress.newest = modifiedTime
       progress.pages += 1

@@ -11,7 +11,7 @@ import {
   readStartTime,
   toResumeToken,
 } from '../../connector/reading/resume-token'
-import { restoreCollector } from '../../connector/reading/sent-rows'
+import { createRowsSent } from '../../connector/reading/sent-rows'
 import type { Progress } from '../../connector/reading/session'
 
 const at = Date.UTC(2026, 0, 31)
@@ -22,7 +22,7 @@ const progress: Progress = {
   cutoff: at - 5000,
   rowClock: at - 10,
   newest: at - 20,
-  sent: restoreCollector(at - 86_400_000 * 40, [['3', at - 30, 'digest']]),
+  sent: createRowsSent(at - 86_400_000 * 40, [['3', at - 30, 'A3ySFO73TMM']]),
   limit: 1000,
   pages: 3,
   windows: [{ after: 5, before: 9000, by: 'halves' }, { unmentioned: true, rows: 7 }, {}],
@@ -44,7 +44,7 @@ describe('a resume token', () => {
       inserted: 0,
       tail: [['7', at, 4]],
       limit: 1000,
-      recent: [['3', at - 30, 'digest']],
+      recent: [['3', at - 30, 'A3ySFO73TMM']],
       saved: '2026-01-31T00:00:00.000Z',
       cutoff: '2026-01-30T23:59:55.000Z',
       rowClock: at - 10,
@@ -108,8 +108,8 @@ describe('a resume token', () => {
   test('can name the windows that are left, all others being read', () => {
     const windows = [{ unmentioned: true }]
     const left = { windows, reached: at - 1000, certain: at - 3000, limit: 70, now: at }
-    const made = createWindowToken(plan.scope, origin, { ...left, recent: [['3', at, 'digest']] })
-    expect(made).toMatchObject({ from: token.from, filters: plan.scope, tail: [], recent: [['3', at, 'digest']] })
+    const made = createWindowToken(plan.scope, origin, { ...left, recent: [['3', at, 'A3ySFO73TMM']] })
+    expect(made).toMatchObject({ from: token.from, filters: plan.scope, tail: [], recent: [['3', at, 'A3ySFO73TMM']] })
     expect(fromResumeToken(made)).toMatchObject({
       ...{ windows, cutoff: at - 1000, newest: at - 1000, rowClock: at - 3000, limit: 70, startedAt: at },
       ...{ pages: 0, offset: 0 },
