@@ -90,12 +90,12 @@ const put = (sent: RowsSent, id: string, modifiedTime: number, digest: Buffer): 
   sent.used += 1
 }
 
-/** Moves the rows since `from` together, and makes room for as many more. */
+/** Moves the rows since `from` together, and makes room for half as many more. */
 const makeRoom = (sent: RowsSent, from: number): void => {
   const { ids, times, digests, places, used } = sent
   let kept = 0
   for (let place = 0; place < used; place += 1) if ((times[place] ?? 0) >= from) kept += 1
-  const columns = emptyColumns(2 * kept)
+  const columns = emptyColumns(Math.ceil(1.5 * kept))
   let next = 0
   for (let place = 0; place < used; place += 1) {
     const [id = '', time = Number.NaN] = [ids[place], times[place]]

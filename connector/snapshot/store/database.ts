@@ -239,8 +239,8 @@ const connectInstance = async (
   }
 }
 
-/** How many rows are collected before `appendColumns` writes them: each call costs some 10 ms. */
-export const appendBatchRows = 20_000
+/** How many rows are collected before `appendColumns` writes them: each call costs some milliseconds. */
+export const appendBatchRows = 8192
 const chunkRows = 2048
 
 const createConnectionMethods = (
