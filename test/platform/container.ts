@@ -88,6 +88,7 @@ export const startContainer = (options: ContainerOptions): Container => {
   errors.output?.on('data', (chunk: Buffer) => {
     stderr += chunk.toString()
   })
+  const stderrIsRead = errors.output === undefined ? undefined : once(errors.output, 'close')
   const readExitFile = (): number => {
     const path = join(folder, 'exitCode.txt')
     return toExitStatus(existsSync(path) ? readFileSync(path, 'utf8') : undefined)
@@ -97,9 +98,10 @@ export const startContainer = (options: ContainerOptions): Container => {
     lines: output.output === undefined ? linesOfFile(join(folder, 'jobOutput.json'), pod) : toLines(output.output),
     stderr: () => stderr,
     folder,
-    ended: once(pod, 'exit').then(() => {
+    ended: once(pod, 'exit').then(async () => {
       // A container ends with process 1.
       kill()
+      await stderrIsRead
       return readExitFile()
     }),
     terminate: () => {

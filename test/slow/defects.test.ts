@@ -115,6 +115,7 @@ const promises: Readonly<Record<string, readonly [promise: string, ...where: Rea
 const kinds = {
   'cdk/lines': 'exports,parts',
   'export/': 'exports',
+  'reading/': 'exports',
   'streams/export-reader': 'exports,parts,snapshot',
   'streams/export-state': 'exports',
   'streams/feedback/': 'entities',
