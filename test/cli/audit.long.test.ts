@@ -446,7 +446,7 @@ describe('a service that changes with every page', () => {
       const table = ['--stream', 'reviews', '--table', 'reviews', '--dialect', 'duckdb', '--loader', 'snapshot']
       const printed = await runCommand(auditCommand, ['--config', settingsPath, '--state', saved, ...table])
       expect(printed).toMatchObject({ status: 0, stderr: '' })
-      expect(changing.stats().exports - requests).toBeLessThan(200)
+      expect(changing.stats().exports - requests).toBeLessThan(300)
       expect(await useDatabase(file, 'read', ({ query }) => query(printed.stdout))).toEqual([])
       expect(await runCommand(verifyCommand, ['--config', settingsPath, '--db', file])).toMatchObject({ status: 0 })
     } finally {
