@@ -883,7 +883,8 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
       await Promise.all(Array.from({ length: shareCount }, (_, index) => runShare(index)))
       isEnding = true
       await Promise.all([watching, killing])
-      expect((await file.ended).status).toBe(0)
+      const fileRun = await file.ended
+      expect(fileRun.status, fileRun.stderr.slice(-500)).toBe(0)
       const rate = cpu.file / cpu.lake
       console.log(
         `share ${spared}, not killed: ${cpu.lake.toFixed(1)} s of CPU into the lake, ${cpu.file.toFixed(1)} into a file (${rate.toFixed(2)})`,
