@@ -185,14 +185,14 @@ export const defects: Readonly<Record<string, Defect>> = {
     replace: 'true',
   },
   'comments of the last month not read again': {
-    file: 'streams/feedback/reader.js',
+    file: 'streams/entities/stream.js',
     find: 'Math.max(minLookback, source.feedback.lookbackDays * day)',
     replace: '0',
   },
   'no second look at a first page': {
-    file: 'streams/feedback/consistency.js',
-    find: 'if (isReadAgain)',
-    replace: 'if (true)',
+    file: 'streams/entities/groups.js',
+    find: 'return mayHaveMoved && ',
+    replace: 'return false && ',
   },
   'the first name of a location kept': {
     file: 'streams/review-dimensions.js',

@@ -194,15 +194,11 @@ const describeEntities = ({ entities }: SourceConfig, probed: ProbeFacts['entiti
 
 const describeWindow = ({ operation, evidence }: WindowFacts): Finding => {
   const described = describeProbed('windows', evidence, (found) => {
-    if (found === undefined)
-      return unknown(
-        'windows',
-        `cannot be told: the entity has no rows of ${probedDays} days, and the answer no echo of fromDate and toDate`,
-      )
-    const by = found.by === 'rows' ? 'as the rows show' : 'as the echo in the answer says'
-    return found.isUsed
-      ? known('windows', `uses fromDate and toDate, ${by}`, { operation, used: true, by: found.by })
-      : known('windows', `ignores fromDate and toDate, ${by}`, { operation, used: false, by: found.by })
+    if (found === undefined) return unknown('windows', `cannot be told: the entity has no rows of ${probedDays} days`)
+    return known('windows', `${found ? 'uses' : 'ignores'} fromDate and toDate, as the rows show`, {
+      operation,
+      used: found,
+    })
   })
   return { ...described, text: `${operation}: ${described.text}` }
 }

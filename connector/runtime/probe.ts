@@ -12,7 +12,6 @@ import {
   probeEntities,
   probeWindow,
   type SourceEnv,
-  type WindowEvidence,
   windowOperations,
 } from '../streams'
 import { mayRefuseRequest } from './client'
@@ -47,7 +46,7 @@ export type CountFacts = {
     | { readonly _tag: 'Refused' | 'Repeated'; readonly offset: number }
 }
 
-export type WindowFacts = { readonly operation: string; readonly evidence: Probed<WindowEvidence | undefined> }
+export type WindowFacts = { readonly operation: string; readonly evidence: Probed<boolean | undefined> }
 
 /** What the probes have found so far; they fill it in as they go, so that a check can end at any time. */
 export type ProbeFacts = {

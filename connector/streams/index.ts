@@ -5,6 +5,17 @@
  * selected streams with their states (`StreamRequest` of cdk). Out: a feed of `ReaderEvent`s: rows as JSON text,
  * checkpoints with the state that covers the rows before them, notes, and failures of single streams.
  */
+export {
+  type EntityFacts,
+  listConfiguredEntities,
+  type ProbeError,
+  type ProbeGate,
+  probedDays,
+  probeEntities,
+  probeWindow,
+  windowOperations,
+} from './entities/probe'
+export { nextWindowFrom, readEntityCursors, rewindEntities } from './entities/state'
 export { type ExportDefinition, toReadEnv } from './export-reader'
 export {
   decodeExportState,
@@ -15,18 +26,6 @@ export {
   readStateCursor,
   rewindStates,
 } from './export-state'
-export {
-  type EntityFacts,
-  listConfiguredEntities,
-  type ProbeError,
-  type ProbeGate,
-  probedDays,
-  probeEntities,
-  probeWindow,
-  type WindowEvidence,
-  windowOperations,
-} from './feedback/probe'
-export { nextWindowFrom, readEntityCursors, rewindEntities } from './feedback/state'
 export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
 export { createDeletionFetcher, deletedReviewsStream, deletionExportOperation, reviewExportOperation } from './reviews'

@@ -5,10 +5,10 @@ import * as RA from 'fp-ts/ReadonlyArray'
 import { configFailure, type Failure, type Stream, suggestName } from '../cdk'
 import type { ExportFilters } from '../export'
 import { withSecondLook } from './empty-lists'
+import { commentsStream, transparencyReviewsStream } from './entities/operations'
+import { entityRatingsStream } from './entities/ratings'
+import { decodeEntityState } from './entities/state'
 import { decodeExportState } from './export-state'
-import { commentsStream, transparencyReviewsStream } from './feedback/comments-and-reviews'
-import { entityRatingsStream } from './feedback/entity-ratings'
-import { decodeFeedbackState } from './feedback/state'
 import {
   checkLookups,
   createLookupStream,
@@ -163,7 +163,7 @@ export const findStateProblem = (name: string, state: unknown): string | undefin
   const entries = Object.entries(state).filter(([key]) => cursorKeys.some((other) => other === key))
   const cursor = O.some(Object.fromEntries(entries))
   const result: E.Either<Failure, unknown> = feedbackStreams.includes(stream)
-    ? decodeFeedbackState(name, cursor)
+    ? decodeEntityState(name, cursor)
     : decodeExportState(name, cursor)
   return E.isLeft(result) ? result.left.message : undefined
 }

@@ -432,7 +432,7 @@ describe('the messages of first-sync.md', () => {
     'runtime/check.ts',
     'runtime/findings.ts',
     'runtime/source.ts',
-    'streams/feedback/probe.ts',
+    'streams/entities/probe.ts',
     'api/error.ts',
     'api/http/token-exchange.ts',
     'api/http/token.ts',

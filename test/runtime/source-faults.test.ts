@@ -60,7 +60,12 @@ const ofOne: Expected = {
 }
 /** A service may answer 403 for a closed location: it is skipped in the same way, if other entities are answered. */
 const forbidden = mayFail('Config', /lacks permission.*\(403\)/)
-const ofEntities = { application: ofOne, '403': forbidden }
+/** A request that only asks whether there is more says no where it is refused. */
+const ofEntities = {
+  application: ofOne,
+  '403': forbidden,
+  '400': mayFail('Config', /refuses the request.*\(400\)/),
+}
 /** A failed request for many entities is repeated for each of them, by another operation. */
 const ofMany = {
   application: mayFail('Transient', /application error/),
@@ -112,8 +117,7 @@ const families: Readonly<Record<string, Family>> = {
     operation: 'retrieveReviews',
     streams: ['transparency_reviews'],
     config: many,
-    // The last request only asks whether there is more: refused, it says no.
-    expected: { ...ofEntities, '400': mayFail('Config', /refuses the request.*\(400\)/) },
+    expected: ofEntities,
   },
   'ratings of one': { operation: 'retrieveComments', streams: ['entity_ratings'], config: few, expected: ofEntities },
   'ratings of many': {

@@ -118,7 +118,7 @@ const kinds = {
   'reading/': 'exports',
   'streams/export-reader': 'exports,parts,snapshot',
   'streams/export-state': 'exports',
-  'streams/feedback/': 'entities',
+  'streams/entities/': 'entities',
   'streams/review-': 'parts',
   'api/http/client': 'exports',
   'snapshot/': 'snapshot',

@@ -36,12 +36,12 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
   comments: {
     what: 'Comments on persons, locations and roll-up entities, with the responses to them (operations 2 and 3).',
     costs:
-      'one or two requests for up to 50 entities if their comments since feedback_lookback_days before their cursor fit one page, in a first read up to three; two to four more each time a window is split',
+      'one or two requests for up to 50 entities if their comments since feedback_lookback_days before their cursor fit one page, in a first read up to three; one or two more for each page of an entity that has more',
   },
   transparency_reviews: {
     what: 'Reviews of persons, locations and roll-up entities as the public sees them (operation 1).',
     costs:
-      'one request for each entity without reviews since feedback_lookback_days before its cursor, two if these fit one page, in a first read up to three; two to four more each time a window is split',
+      'one request for each entity without reviews since feedback_lookback_days before its cursor, two if these fit one page; one or two more for each further page',
   },
   entity_ratings: {
     what: 'The summary of each entity: overall rating, ratings by category and their distribution (operations 2 and 3). Several blocks of one id in an answer are one row, with the ratings of all of them; a member that an answer lists beside its roll-up has a row under its own id.',
@@ -84,20 +84,21 @@ that are not deleted: it has been restored. Tombstones (\`deletes: tombstones\`)
 
 \`feedback snapshot\` and \`feedback sync\` do this themselves.
 
-\`comments\`, \`transparency_reviews\` and \`entity_ratings\` read the feedback of the \`entities\` in the config: ids of persons,
-locations and roll-up entities, and with \`entities.from_reviews\` those that reviews name. If no selected stream is made of
-reviews, the source searches all reviews once, and later only the new ones. Each entity has a cursor of its own in the state.
-Rows up to \`feedback_lookback_days\` old, and a day in any case, are read again, since a late response does not change the time of its row. If nothing
-has changed, they are not sent; otherwise the entity's rows of that window are sent again, under their keys. The service does
-not tell of deletions here: a deleted comment stays in the warehouse until the stream is refreshed.
+\`comments\`, \`transparency_reviews\` and \`entity_ratings\` are read by entity: the persons, locations and roll-ups that \`entities\`
+in the config names, and with \`entities.from_reviews\` those that reviews name (if no selected stream is made of reviews, the
+source searches them once, and later only the new ones).
 
-Where the service uses \`fromDate\` and \`toDate\`, an entity is read by windows of time, each split until it fits one page. Where it
-does not, which its echo or rows of other times show, each entity is read from page to page to its end: by \`days\` and the
-\`scrollKey\` of each answer, or by \`page\` where no key comes. Rows outside its window are left out, a reading of several pages is
-confirmed by a second one with pages of another size, since rows move between pages, and the log says so once a run. States are
-the same for both ways. An entity whose end cannot be shown, because its keys and pages do not lead on, is named in a warning; its
-rows are sent, its state stays. So are the days in which a service answers, if they are fewer than \`start_date\` needs. A run that
-ends in the middle of such an entity begins it again.
+1. Each entity has a cursor of its own, and each run reads its rows from \`feedback_lookback_days\` before that (a day at least),
+   because a late response does not change the time of a row; the rows are sent only if one of them is new or has changed.
+2. Up to 50 entities are asked for together, and those that one answer does not have completely are read one by one, in steps of
+   time that fit a page; only a service that ignores \`fromDate\` and \`toDate\` is read page by page, by \`scrollKey\` or \`page\`, until
+   two readings agree.
+3. Promised: every row of an entity that is there all the time, where the service heeds dates, or where its keys or pages lead to
+   the end.
+4. Where that cannot be shown, a warning names the entity and what was seen, its state stays where it is, the other entities are
+   read, and the next run asks again; a full refresh ends INCOMPLETE then, since it would delete the entity's rows.
+5. Not promised: deletions, of which the service does not tell here (a deleted comment stays in the warehouse until the stream is
+   refreshed), and rows older than the days in which a service answers, which a warning tells.
 
 `
 

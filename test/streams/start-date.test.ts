@@ -2,8 +2,8 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
+import { decodeEntityState } from '../../connector/streams/entities/state'
 import { decodeExportState, mergeStates, openExportState } from '../../connector/streams/export-state'
-import { decodeFeedbackState } from '../../connector/streams/feedback/state'
 import {
   futureStartFailure,
   isAheadOfService,
@@ -102,10 +102,10 @@ describe('a state', () => {
   it('of feedback remembers its start too, and one without it counts as read from that of the config', () => {
     const { startDate } = reviews
     const fromDate = '2026-01-01T00:00:00.000Z'
-    expect(decodeFeedbackState('comments', O.some({ fromDate, startDate }))).toMatchObject(
+    expect(decodeEntityState('comments', O.some({ fromDate, startDate }))).toMatchObject(
       E.right({ readSince: O.some(year25) }),
     )
-    expect(decodeFeedbackState('comments', O.some({ fromDate }))).toMatchObject(E.right({ readSince: O.none }))
+    expect(decodeEntityState('comments', O.some({ fromDate }))).toMatchObject(E.right({ readSince: O.none }))
   })
 
   it('of shares that were read from different starts is not merged', () => {

@@ -1,7 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import type { SourceState } from '../../connector/cdk/catalog'
-import { commentsStream } from '../../connector/streams/feedback/comments-and-reviews'
+import { commentsStream } from '../../connector/streams/entities/operations'
 import type { SourceEnv } from '../../connector/streams/source-env'
 import { streams } from '../../connector/streams/streams'
 import { createExportApi } from '../support/export-api'

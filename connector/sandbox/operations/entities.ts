@@ -10,7 +10,7 @@ import {
   toInstant,
 } from '../../api'
 import { defined } from '../../cdk'
-import type { Database, RowValues } from '../../snapshot/store'
+import { type Database, quoteLiteral } from '../../snapshot/store'
 import {
   type ReviewCell,
   type ReviewRow,
@@ -39,21 +39,21 @@ export type RequestedEntity = {
   readonly reviewCondition: string
 }
 
-/** How to find entities: a person by id or npi, a location by id or code, a roll-up by id. */
+/** How to find entities, by the condition and the other column in `keys`: a person by id or npi, a location by id or code, a roll-up by id. */
 const idFamilies = {
   personId: {
     table: 'provider',
-    keys: `id::VARCHAR = $id OR npi = $id`,
+    keys: ['true', 'npi'],
     reviews: (id: string) => `provider_id = ${id}`,
   },
   locationId: {
     table: 'location',
-    keys: 'active AND (id::VARCHAR = $id OR code = $id)',
+    keys: ['active', 'code'],
     reviews: (id: string) => `location_id = ${id}`,
   },
   entityId: {
     table: 'region',
-    keys: 'id::VARCHAR = $id',
+    keys: ['true', 'id::VARCHAR'],
     reviews: (id: string) => `location_id IN (SELECT id FROM location WHERE active AND region_id = ${id})`,
   },
 } as const
@@ -67,22 +67,26 @@ export const countIds = (ids: RequestedIds): number =>
 /** The requested entities that exist, in the order of the request. */
 export const findEntities = async (database: Database, ids: RequestedIds): Promise<ReadonlyArray<RequestedEntity>> => {
   const entities: Array<RequestedEntity> = []
-  for (const name of familyNames)
-    for (const id of ids[name] ?? []) {
-      const { table, keys, reviews } = idFamilies[name]
-      const [row]: ReadonlyArray<RowValues | undefined> = await database.query(
-        `SELECT id::VARCHAR AS id, name FROM ${table} WHERE ${keys}`,
-        { id },
-      )
-      if (row !== undefined)
-        entities.push({
-          id,
-          serviceId: Number(row.id),
-          name: String(row.name),
-          isPerson: name === 'personId',
-          reviewCondition: reviews(String(row.id)),
-        })
+  for (const name of familyNames) {
+    const requested = ids[name] ?? []
+    if (requested.length === 0) continue
+    const { table, keys, reviews } = idFamilies[name]
+    const list = requested.map(quoteLiteral).join(', ')
+    const rows = await database.query(
+      `SELECT id::VARCHAR AS id, name, ${keys[1]} AS code FROM ${table} WHERE ${keys[0]} AND (id::VARCHAR IN (${list}) OR code IN (${list}))`,
+    )
+    for (const id of requested) {
+      const row = rows.find((one) => one.id === id || one.code === id)
+      if (row === undefined) continue
+      entities.push({
+        id,
+        serviceId: Number(row.id),
+        name: String(row.name),
+        isPerson: name === 'personId',
+        reviewCondition: reviews(String(row.id)),
+      })
     }
+  }
   return entities
 }
 
@@ -93,24 +97,21 @@ const questions = [
 
 const starValues = [1, 2, 3, 4, 5] as const
 
-/** SQL for the mean, the count and the distribution of a rating column, with names that begin with `prefix`. */
-const ratingColumns = (column: string, prefix: string): string =>
-  [
-    `round(avg(${column}) FILTER (${column} > 0), 2) AS ${prefix}_value`,
-    `count(*) FILTER (${column} > 0) AS ${prefix}_count`,
-    ...starValues.map((star) => `count(*) FILTER (${column} = ${star}) AS ${prefix}_${star}`),
-  ].join(', ')
-
-const toOverallRating = (name: string, prefix: string, row: RowValues): OverallRating => ({
-  name,
-  value: Number(row[`${prefix}_value`] ?? 0),
-  categoryResponseCount: Number(row[`${prefix}_count`]),
-  questionRatings: [],
-  ratingDistribution: starValues.map((star) => ({
-    ratingNum: star,
-    ratingSurveyCount: Number(row[`${prefix}_${star}`]),
-  })),
-})
+/** The mean, the count and the distribution of the ratings; 0 stands for none. */
+const toOverallRating = (name: string, all: ReadonlyArray<number>): OverallRating => {
+  const rated = all.filter((rating) => rating > 0)
+  const mean = rated.reduce((sum, rating) => sum + rating, 0) / Math.max(1, rated.length)
+  return {
+    name,
+    value: Math.round(mean * 100) / 100,
+    categoryResponseCount: rated.length,
+    questionRatings: [],
+    ratingDistribution: starValues.map((star) => ({
+      ratingNum: star,
+      ratingSurveyCount: rated.filter((rating) => rating === star).length,
+    })),
+  }
+}
 
 /** The summary of an entity's reviews for which the SQL condition `window` holds; null attributes stay in it. */
 export const readEntitySummary = async (
@@ -120,29 +121,35 @@ export const readEntitySummary = async (
   days: number | null,
   showRatings: boolean,
 ): Promise<EntitySummary> => {
-  const [row = {}] = await database.query(
-    `SELECT count(*) FILTER (words > 0) AS comments, count(*) FILTER (source_id = ${reviewSources[0]?.[0]}) AS surveys,
-       ${ratingColumns('rating', 'overall')}, ${questions.map(([, column]) => ratingColumns(column, column)).join(', ')}
+  const rows = await database.query(
+    `SELECT words > 0 AS comment, source_id, rating, ${questions.map(([, column]) => column).join(', ')}
      FROM review WHERE ${entity.reviewCondition} AND ${window}`,
   )
-  const ratings = questions.map(([name, column]) => toOverallRating(name, column, row))
-  const comments = Number(row.comments)
+  const ratingsOf = (name: string, column: string): OverallRating =>
+    toOverallRating(
+      name,
+      rows.map((row) => Number(row[column] ?? 0)),
+    )
+  const ratings = questions.map(([name, column]) => ratingsOf(name, column))
+  const overall = ratingsOf('Overall', 'rating')
+  const comments = rows.filter((row) => row.comment === true).length
+  const surveys = rows.filter((row) => Number(row.source_id) === reviewSources[0]?.[0]).length
   return {
     id: entity.id,
     name: entity.name,
     reviewSummary: comments > 0 ? `${comments} patients wrote about ${entity.name}.` : null,
     lookBackWindow: days,
-    totalRatingCount: Number(row.overall_count),
+    totalRatingCount: overall.categoryResponseCount ?? null,
     totalCommentCount: comments,
-    totalSurveyCount: Number(row.surveys),
+    totalSurveyCount: surveys,
     overallRating: {
-      ...toOverallRating('Overall', 'overall', row),
+      ...overall,
       questionRatings: ratings.map(({ name, value, categoryResponseCount }) =>
         defined({ name, value, responseCount: categoryResponseCount }),
       ),
     },
     ratings: showRatings ? ratings : [],
-    VendorSealOfIntegrity: Number(row.surveys) >= 10 ? { awarded: true, surveys: Number(row.surveys) } : null,
+    VendorSealOfIntegrity: surveys >= 10 ? { awarded: true, surveys } : null,
   }
 }
 

@@ -32,24 +32,22 @@ import {
 } from '../start-date'
 import { reportScanEnd } from '../sync-audit'
 import { filtersChangedWarning, noEntitiesWarning, selectAttributes } from '../warnings'
-import { refusedKeyError, withConsistencyCheck } from './consistency'
-import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
-import type { FeedbackOperation } from './page'
+import { concernsEntity, type EntityOperation } from './answer'
+import { type EntityGroup, groupEntities } from './groups'
 import { createRecordBuilder, type RecordBuilder, toRows, withJoinedBlocks } from './records'
+import { type RunResults, readEntities } from './run'
+import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './selection'
 import {
-  decodeFeedbackState,
+  decodeEntityState,
   type EntityPartition,
   type EntityPartitions,
-  emptyFeedbackState,
-  encodeFeedbackState,
-  type FeedbackState,
+  type EntityStreamState,
+  emptyEntityState,
+  encodeEntityState,
   nextWindowFrom,
   partitionCursor,
   trackPartition,
 } from './state'
-import type { FeedbackWindow } from './window'
-import type { WindowResults } from './window-queue'
-import { groupEntities, readWindows } from './window-reader'
 
 const day = 86_400_000
 
@@ -59,26 +57,26 @@ const day = 86_400_000
  */
 const minLookback = day
 
-/** An operation, and how its feedback becomes records. */
-type FeedbackDefinition = FeedbackOperation & { readonly records: RecordBuilder }
+/** An operation, and how its rows become records. */
+type EntityDefinition = EntityOperation & { readonly records: RecordBuilder }
 
-/** Reads feedback by entity: each entity is a partition with a cursor of its own. */
-const createFeedbackReader = (feedback: FeedbackDefinition): Reader<SourceEnv, Row> => ({
-  name: feedback.name,
+/** Reads rows by entity: each entity is a partition with a cursor of its own. */
+const createEntityStreamReader = (definition: EntityDefinition): Reader<SourceEnv, Row> => ({
+  name: definition.name,
   read: (source) => (requests) => {
     const [request] = requests
     if (request === undefined) return feedOf()
     const { stream, syncMode } = request
-    return chainEffect(TE.fromEither(decodeFeedbackState(stream, request.state)), (decoded) => {
+    return chainEffect(TE.fromEither(decodeEntityState(stream, request.state)), (decoded) => {
       const { readSince } = decoded
       const isMovedBack = isStartMovedBack(readSince, source.startDate)
       const isRefresh = syncMode === 'full_refresh' && !decoded.refreshing
-      const state = isRefresh || isMovedBack ? resetFeedbackState(decoded) : decoded
+      const state = isRefresh || isMovedBack ? resetState(decoded) : decoded
       const warnings = [
         ...(isMovedBack && !isRefresh && O.isSome(readSince)
           ? [movedBackNote([stream], readSince.value, source.startDate)]
           : []),
-        ...(state.filters === undefined || state.filters === digestFeedbackFilters(source)
+        ...(state.filters === undefined || state.filters === digestEntityFilters(source)
           ? []
           : [filtersChangedWarning(stream)]),
       ]
@@ -88,7 +86,7 @@ const createFeedbackReader = (feedback: FeedbackDefinition): Reader<SourceEnv, R
           readWithEntities(source, request, state, (selection) =>
             selection.entities.length === 0
               ? readNothing(source, stream, state)
-              : readPartitions(feedback, source, request, state, selection),
+              : readPartitions(definition, source, request, state, selection),
           ),
         ),
       )
@@ -97,12 +95,12 @@ const createFeedbackReader = (feedback: FeedbackDefinition): Reader<SourceEnv, R
 })
 
 /** A digest of the configured filters that decide which rows there are. */
-const digestFeedbackFilters = ({ feedback: { thresholds, additionalFields } }: SourceEnv): string =>
+const digestEntityFilters = ({ feedback: { thresholds, additionalFields } }: SourceEnv): string =>
   digestFilters({ ...thresholds, ...defined({ additionalFields }) })
 
 /** The state at the start of a full refresh: it keeps the entities found in the reviews, but no cursor. */
-const resetFeedbackState = ({ partitions, reviews, next }: FeedbackState): FeedbackState => ({
-  ...emptyFeedbackState,
+const resetState = ({ partitions, reviews, next }: EntityStreamState): EntityStreamState => ({
+  ...emptyEntityState,
   next,
   partitions: Object.fromEntries(
     Object.entries(partitions).flatMap(([key, { seen }]) => (seen ? [[key, { seen }]] : [])),
@@ -114,7 +112,7 @@ const resetFeedbackState = ({ partitions, reviews, next }: FeedbackState): Feedb
 const readNothing = (
   { startDate, now }: SourceEnv,
   stream: string,
-  state: FeedbackState,
+  state: EntityStreamState,
 ): Feed<Failure, ReaderEvent> => {
   const futureStart = futureStartFailure(startDate, now())
   return futureStart !== undefined
@@ -124,42 +122,37 @@ const readNothing = (
         E.right({
           _tag: 'Checkpoint',
           stream,
-          state: () =>
-            encodeFeedbackState(O.getOrElse(() => startDate)(state.fromDate), { ...state, refreshing: false }),
+          state: () => encodeEntityState(O.getOrElse(() => startDate)(state.fromDate), { ...state, refreshing: false }),
         }),
       )
 }
 
 const readPartitions = (
-  feedback: FeedbackDefinition,
+  definition: EntityDefinition,
   source: SourceEnv,
   { stream, syncMode, attributes }: StreamRequest<Row>,
-  previous: FeedbackState,
+  previous: EntityStreamState,
   { entities: allEntities, reviews }: EntitySelection,
 ): Feed<Failure, ReaderEvent> => {
+  const isRefresh = syncMode === 'full_refresh'
   const entities = rotateEntities(allEntities, previous.next)
   const lookback = Math.max(minLookback, source.feedback.lookbackDays * day)
-  const initialPartitions: EntityPartitions = Object.fromEntries(
-    allEntities.map((entity) => {
-      const { seen: _, ...partition } = previous.partitions[entityKey(entity)] ?? {}
-      return [entityKey(entity), { ...partition, ...seenMember(entity) }]
-    }),
+  const partitions = startPartitions(allEntities, previous)
+  const partitionOf = (entity: Entity): EntityPartition => partitions[entityKey(entity)] ?? {}
+  const cursorOf = (entity: Entity): O.Option<number> => partitionCursor(partitionOf(entity))
+  const windowFrom = (entity: Entity): number => nextWindowFrom(cursorOf(entity), source.startDate, lookback)
+  const resultToRows = toRows(definition, source, entities, (entity) =>
+    trackPartition(cursorOf(entity), partitionOf(entity).digest ?? '', lookback, windowFrom(entity)),
   )
-  const initialPartition = (entity: Entity): EntityPartition => initialPartitions[entityKey(entity)] ?? {}
-  const windowFrom = (entity: Entity): number =>
-    nextWindowFrom(partitionCursor(initialPartition(entity)), source.startDate, lookback)
-  const resultToRows = toRows(feedback, source, entities, (entity) => {
-    const partition = initialPartition(entity)
-    return trackPartition(partitionCursor(partition), partition.digest ?? '', lookback, windowFrom(entity))
-  })
-  const sentUpTo = (entity: Entity): number =>
-    O.getOrElse(() => Number.NEGATIVE_INFINITY)(partitionCursor(initialPartition(entity)))
-  const windows = groupEntities(feedback, entities, windowFrom, sentUpTo)
-  const { fetch: watchedFetch, serviceTime } = watchServiceTime(feedback.createFetch(source), source.now)
-  const fetch = withConsistencyCheck(watchedFetch)
-  const cursors = entities.map(sentUpTo)
-  const [least, greatest] = cursors.reduce<readonly [number, number]>(
-    ([min, max], cursor) => [Math.min(min, cursor), Math.max(max, cursor)],
+  // The next full refresh keeps nothing of this one.
+  const isFirst = (entity: Entity): boolean => isRefresh || O.isNone(cursorOf(entity))
+  const groups = groupEntities(definition.maxIdentifiers, entities, windowFrom, isFirst)
+  const { fetch, serviceTime } = watchServiceTime(definition.createFetch(source), source.now)
+  const [least, greatest] = entities.reduce<readonly [number, number]>(
+    ([min, max], entity) => {
+      const cursor = O.getOrElse(() => Number.NEGATIVE_INFINITY)(cursorOf(entity))
+      return [Math.min(min, cursor), Math.max(max, cursor)]
+    },
     [Number.POSITIVE_INFINITY, O.getOrElse(() => Number.NEGATIVE_INFINITY)(previous.fromDate)],
   )
   const readSince = O.some(startAfterRun(previous.readSince, source.startDate, least - lookback))
@@ -173,37 +166,36 @@ const readPartitions = (
   }
   // A checkpoint is built later from the entries that the log has now: it must not include any that follow.
   const log: Array<readonly [key: string, partition: EntityPartition]> = []
-  /** `next`: the window that is requested next; none at the end of the run. */
-  const createCheckpoint = (next: FeedbackWindow | undefined, isLast = false): ReaderEvent => {
+  /** `last`: the entities behind which the next run begins. */
+  const createCheckpoint = (last: Pick<EntityGroup, 'kind' | 'ids'> | undefined, isEnd = false): ReaderEvent => {
     const count = log.length
-    // The next run begins behind what is requested next, in case that cannot be read, or behind this run's beginning.
-    const requested = next ?? windows[0]
     const isTimeKnown = serviceTime() !== undefined
     return {
       _tag: 'Checkpoint',
       stream,
       state: () =>
-        encodeFeedbackState(O.getOrElse(() => source.startDate)(previous.fromDate), {
+        encodeEntityState(O.getOrElse(() => source.startDate)(previous.fromDate), {
           // A start date that may yet be refused is not remembered.
           readSince: isTimeKnown ? readSince : previous.readSince,
-          filters: digestFeedbackFilters(source),
-          partitions: { ...initialPartitions, ...Object.fromEntries(log.slice(0, count)) },
+          filters: digestEntityFilters(source),
+          partitions: { ...partitions, ...Object.fromEntries(log.slice(0, count)) },
           reviews,
-          refreshing: !isLast && syncMode === 'full_refresh',
-          next: requested && keyAfter(entities, requested),
+          refreshing: !isEnd && isRefresh,
+          next: last && keyAfter(entities, last),
         }),
     }
   }
   const select = selectAttributes(attributes)
-  /** An entity that exists was left out, so that the stream is not complete. */
-  let lacksEntity = false
-  const toEvents = ({ results, cutoff, notes, next }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
+  /** The entities that could not be read completely. */
+  const incompleteKeys: string[] = []
+  const toEvents = ({ results, cutoff, notes, last }: RunResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
       checkFuture(),
       E.flatMap(() => E.traverseArray((result: (typeof results)[number]) => resultToRows(result, cutoff))(results)),
       E.map((entityRows) => {
         if (cutoff !== undefined) reportScanEnd(source, [stream], { cutoff, isCertified: false, isResumed: false })
-        lacksEntity ||= results.some((result) => E.isLeft(result.feedback) && result.feedback.left === refusedKeyError)
+        for (const { answer, ...entity } of results)
+          if (E.isLeft(answer) && !concernsEntity(answer.left)) incompleteKeys.push(entityKey(entity))
         for (const { entity, partition } of entityRows)
           if (O.isSome(partition)) log.push([entityKey(entity), { ...partition.value, ...seenMember(entity) }])
         const rows = entityRows.flatMap((each) => each.rows.map(select))
@@ -211,54 +203,66 @@ const readPartitions = (
           ...notes.map((note): ReaderEvent => ({ _tag: 'Note', ...note })),
           ...entityRows.flatMap((each) => each.notes),
           ...(rows.length === 0 ? [] : [{ _tag: 'Rows', stream, rows } as const]),
-          createCheckpoint(next),
+          createCheckpoint(last),
         ]
       }),
     )
+  /** An overwrite with what was read would delete the rows of the entities that were not. */
+  const isIncomplete = (): boolean => isRefresh && incompleteKeys.length > 0
 
   return pipe(
     // Only the beginning of the next run moves, and only where there is another one.
     feedOf<Failure, ReaderEvent>(
-      ...(windows.length > 1 && E.isRight(checkFuture()) ? [E.right(createCheckpoint(windows[0]))] : []),
+      ...(groups.length > 1 && E.isRight(checkFuture()) ? [E.right(createCheckpoint(groups[0]))] : []),
     ),
     concatFeed(() =>
       pipe(
-        readWindows(
+        readEntities(
           {
-            operation: feedback,
-            fetch: withJoinedBlocks({ operation: feedback, fetch }, entities),
+            operation: definition,
+            fetch: withJoinedBlocks(definition, fetch, entities),
             now: source.now,
-            // The next full refresh keeps nothing of this one.
-            lookback: syncMode === 'full_refresh' ? 0 : lookback,
             concurrency: source.concurrency,
           },
-          windows,
+          entities,
+          groups,
         ),
         flatMapFeedEither(toEvents),
       ),
     ),
     concatFeed(() =>
       feedOf<Failure, ReaderEvent>(
-        E.right(createCheckpoint(undefined, !lacksEntity)),
-        ...(lacksEntity ? [E.left(leftOutFailure(feedback))] : []),
+        pipe(
+          checkFuture(),
+          E.map(() => createCheckpoint(groups[0], !isIncomplete())),
+        ),
+        ...(isIncomplete() ? [E.left(incompleteFailure(definition, incompleteKeys.length))] : []),
       ),
     ),
   )
 }
 
-const leftOutFailure = ({ name }: FeedbackDefinition): Failure =>
+const startPartitions = (entities: ReadonlyArray<Entity>, { partitions }: EntityStreamState): EntityPartitions =>
+  Object.fromEntries(
+    entities.map((entity) => {
+      const { seen: _, ...partition } = partitions[entityKey(entity)] ?? {}
+      return [entityKey(entity), { ...partition, ...seenMember(entity) }]
+    }),
+  )
+
+const incompleteFailure = ({ name }: EntityDefinition, count: number): Failure =>
   transientFailure(
-    `${name}: entities were left out because ${refusedKeyError.message}. The warnings name them, and their state did not move. Run again.`,
+    `${name}: ${count === 1 ? 'one entity was' : `${count} entities were`} not read completely, and a full refresh without them would delete their rows. The warnings name them. Run again, or sync the stream incrementally, which leaves them for the next run.`,
   )
 
 /** How a partition's state marks an entity that was found in the reviews. */
 const seenMember = ({ isFromReviews }: Entity): Pick<EntityPartition, 'seen'> => (isFromReviews ? { seen: true } : {})
 
-/** The attributes that every record of feedback has: its entity, and the mention time as cursor. */
+/** The attributes that every record has: its entity, and the mention time as cursor. */
 type EntityRecord = { readonly entityType: unknown; readonly entityId: unknown; readonly mentionTime: unknown }
 
-/** A stream of an operation's feedback. `key` identifies a row of an entity; `list` is the name of the rows in messages. */
-export const createFeedbackStream = <A extends EntityRecord>({
+/** A stream of an operation that lists rows by entity. `key` identifies a row of an entity; `list` is the name of the rows in messages. */
+export const createEntityStream = <A extends EntityRecord>({
   name,
   list,
   codec,
@@ -269,14 +273,14 @@ export const createFeedbackStream = <A extends EntityRecord>({
   readonly list: string
   readonly codec: t.Type<A, unknown>
   readonly key: keyof A & string
-  readonly operation: Omit<FeedbackOperation, 'key'>
+  readonly operation: Omit<EntityOperation, 'key'>
 }): Stream<SourceEnv> =>
   defineStream({
     name,
     codec,
     primaryKey: ['entityType', 'entityId', key],
     cursor: 'mentionTime',
-    reader: createFeedbackReader({
+    reader: createEntityStreamReader({
       ...operation,
       key,
       records: createRecordBuilder({

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
 import type { ReviewsRequest } from '../../../connector/api/model/entity'
 import type { ReviewsResponse } from '../../../connector/api/route'
-import { transparencyReviewsStream } from '../../../connector/streams/feedback/comments-and-reviews'
+import { transparencyReviewsStream } from '../../../connector/streams/entities/operations'
 import type { SourceEnv } from '../../../connector/streams/source-env'
 import { draws } from '../../support/draws'
 import { createFeedbackDestination, type RunEnd } from '../../support/feedback-destination'
@@ -122,17 +122,17 @@ const readReviews = (service: ScrollService, state = {}, overrides: Partial<Sour
   readAll(sourceAt(service, overrides), [transparencyReviewsStream], state)
 
 describe('what is asked for', () => {
-  it('is one request more than the pages need, in a run of a service as published', async () => {
+  it('is three requests more than the pages need, in a run of a service as published', async () => {
     const service = createScrollService(publishedTraits, 1, start)
     for (const id of people) for (let n = 1; n <= 5; n += 1) service.addRow(`person ${id}`, start - n * day)
     for (let n = 1; n <= 25; n += 1) service.addRow('person 1', start - n * day)
     const { records, logs } = await readReviews(service)
     expect(records.transparency_reviews).toHaveLength(45)
     expect(logs).toEqual([expect.stringContaining('ignores fromDate and toDate')])
-    // One that is answered without regard to its dates, twice two pages of the first person, and one of each of the others.
-    expect(service.requests).toHaveLength(1 + 4 + 3)
+    // Three that are answered without regard to their dates, twice two pages of the first person, and one of each of the others.
+    expect(service.requests).toHaveLength(3 + 4 + 3)
     expect(
-      service.requests.slice(1).every(({ fromDate, toDate }) => fromDate === undefined && toDate === undefined),
+      service.requests.slice(3).every(({ fromDate, toDate }) => fromDate === undefined && toDate === undefined),
     ).toBe(true)
   })
 
@@ -235,7 +235,7 @@ describe('a service at fault', () => {
     for (let n = 0; n < 300; n += 1) service.addRow('person 1', start - 3_600_000 - Math.floor(n / 30) * day)
     const { records, logs } = await readReviews(service)
     expect(records.transparency_reviews?.length).toBeLessThan(300)
-    expect(logs).toContainEqual(expect.stringContaining('person 1 is left out of the rest of this run'))
+    expect(logs).toContainEqual(expect.stringContaining('person 1 cannot be read completely'))
   })
 
   it.each<[string, (n: number, isFirst: boolean) => Page]>([

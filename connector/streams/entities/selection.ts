@@ -18,7 +18,7 @@ import { filterFrom } from '../../reading'
 import { decodeExportState, openExportState } from '../export-state'
 import { digestEntitySelection, findScanSince, reviewExportReader } from '../reviews'
 import type { SourceEnv } from '../source-env'
-import { encodeFeedbackState, type FeedbackState, mapPartitions } from './state'
+import { type EntityStreamState, encodeEntityState, mapPartitions } from './state'
 
 /** The identifier families of operations 1 to 3; a request has identifiers of one family. */
 export type EntityKind = 'person' | 'location' | 'entity'
@@ -76,7 +76,7 @@ export const keyAfter = (
 export const readWithEntities = (
   source: SourceEnv,
   request: Pick<StreamRequest<never>, 'stream' | 'syncMode'>,
-  state: FeedbackState,
+  state: EntityStreamState,
   read: (selection: EntitySelection) => Feed<Failure, ReaderEvent>,
 ): Feed<Failure, ReaderEvent> =>
   pipe(
@@ -90,7 +90,7 @@ export const readWithEntities = (
 const readWithReviewEntities = (
   source: SourceEnv,
   { stream, syncMode }: Pick<StreamRequest<never>, 'stream' | 'syncMode'>,
-  state: FeedbackState,
+  state: EntityStreamState,
   digest: string,
   read: (selection: EntitySelection) => Feed<Failure, ReaderEvent>,
 ): Feed<Failure, ReaderEvent> => {
@@ -114,7 +114,7 @@ const readWithReviewEntities = (
     const count = keys.size
     return (reviewState) => {
       const found = [...keys].slice(0, count).map((key) => [key, { ...partitions[key], seen: true }] as const)
-      return encodeFeedbackState(O.getOrElse(() => source.startDate)(state.fromDate), {
+      return encodeEntityState(O.getOrElse(() => source.startDate)(state.fromDate), {
         ...state,
         partitions: { ...partitions, ...Object.fromEntries(found) },
         reviews: { ...reviewCursorState(reviewState), of: digest },

@@ -21,13 +21,12 @@ import {
 } from '../../cdk'
 import { type SourceEnv, toThresholds } from '../source-env'
 import { noEntitiesWarning, selectAttributes, UnknownAttributes, warningEvent } from '../warnings'
-import { withConsistencyCheck } from './consistency'
-import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
-import type { EntityFeedback, FeedbackOperation, FeedbackService } from './page'
+import type { EntityOperation, EntityRows, FetchEntities } from './answer'
+import { groupEntities } from './groups'
 import { createRecordBuilder, EntityColumns, type RecordBuilder, toRows } from './records'
-import { decodeFeedbackState, emptyFeedbackState, encodeFeedbackState } from './state'
-import type { WindowResults } from './window-queue'
-import { groupEntities, readWindows } from './window-reader'
+import { type RunResults, readEntities } from './run'
+import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './selection'
+import { decodeEntityState, emptyEntityState, encodeEntityState } from './state'
 
 const [, Summary] = EntitySummary.types
 const { name: _name, ...summaryProps } = Summary.props
@@ -48,7 +47,7 @@ export const EntityRating = t.intersection(
 )
 
 /** The summaries of operation 2 for one entity, and of operation 3 for many, without the comments. */
-const summaryOperation: FeedbackOperation = {
+const summaryOperation: EntityOperation = {
   name: 'retrieve summaries',
   maxIdentifiers: 50,
   firstPage: 1,
@@ -82,9 +81,9 @@ const comparedNames = new Set([...Object.keys(Summary.props), 'VendorSealOfInteg
 
 /** The blocks of one id as one: the ratings of all of them, and of each other attribute the first value. */
 const joinBlocks = (
-  blocks: EntityFeedback['rows'],
+  blocks: EntityRows['rows'],
   onConflict: (attribute: string) => void,
-): EntityFeedback['rows'][number] => {
+): EntityRows['rows'][number] => {
   const joined = new Map<string, unknown>()
   for (const [name, value] of blocks.flatMap((block) => Object.entries(block))) {
     const first = joined.get(name)
@@ -102,10 +101,10 @@ const joinBlocks = (
  * the members of a roll-up, becomes rows under ids of their own, unless these are requested themselves, as some of `all`.
  */
 const withJoinedSummaries = (
-  fetch: FeedbackService['fetch'],
+  fetch: FetchEntities,
   all: ReadonlyArray<Entity>,
   warn: (message: string) => void,
-): FeedbackService['fetch'] => {
+): FetchEntities => {
   const keys = new Set(all.map(entityKey))
   return (request) =>
     pipe(
@@ -113,7 +112,7 @@ const withJoinedSummaries = (
       TE.map((page) => {
         const { kind, ids } = request
         const [id = '', ...others] = ids
-        const entities = [...new Set(page.entities.map((one) => one.id))].map((each): EntityFeedback => {
+        const entities = [...new Set(page.entities.map((one) => one.id))].map((each): EntityRows => {
           const blocks = page.entities.filter((one) => one.id === each)
           const conflicts = new Set<string>()
           const row = joinBlocks(
@@ -145,9 +144,9 @@ const buildRatingRecords: RecordBuilder = (source) => {
     primaryKey: '',
     cursor: '',
   })(source)
-  return (entity, feedback) => {
-    const summaries = feedback.rows.flatMap((row) => {
-      const id = feedback.rows.length === 1 ? entity.id : String(row.id)
+  return (entity, answer) => {
+    const summaries = answer.rows.flatMap((row) => {
+      const id = answer.rows.length === 1 ? entity.id : String(row.id)
       const key = entityKey({ ...entity, id })
       if (id !== entity.id && members.has(key)) return []
       if (id !== entity.id) members.add(key)
@@ -155,9 +154,7 @@ const buildRatingRecords: RecordBuilder = (source) => {
     })
     return pipe(
       summaries,
-      E.traverseArray((one) =>
-        buildRecords(one.entity, { ...feedback, name: one.row.name, rows: [toSummary(one.row)] }),
-      ),
+      E.traverseArray((one) => buildRecords(one.entity, { ...answer, name: one.row.name, rows: [toSummary(one.row)] })),
       E.map((pages) => ({
         rows: pages.flatMap(({ rows }) => rows),
         unknownPaths: pages.flatMap(({ unknownPaths }) => unknownPaths),
@@ -184,7 +181,7 @@ const ratingReader: Reader<SourceEnv, Row> = {
   read: (source) => (requests) => {
     const [request] = requests
     if (request === undefined) return feedOf()
-    return chainEffect(TE.fromEither(decodeFeedbackState(request.stream, request.state)), (state) =>
+    return chainEffect(TE.fromEither(decodeEntityState(request.stream, request.state)), (state) =>
       readWithEntities(source, request, state, (selection) => readSummaries(source, request, state.next, selection)),
     )
   },
@@ -197,26 +194,31 @@ const readSummaries = (
   { entities: allEntities, reviews }: EntitySelection,
 ): Feed<Failure, ReaderEvent> => {
   const entities = rotateEntities(allEntities, first)
-  const windows = groupEntities(summaryOperation, entities, () => 0)
+  const groups = groupEntities(
+    summaryOperation.maxIdentifiers,
+    entities,
+    () => 0,
+    () => false,
+  )
   const partitions = Object.fromEntries(
     allEntities.flatMap((entity) => (entity.isFromReviews ? [[entityKey(entity), { seen: true }]] : [])),
   )
-  /** The next run begins behind what is requested next, in case that cannot be read. */
-  const createCheckpoint = (requested = windows[0]): ReaderEvent => ({
+  /** `last`: the entities behind which the next run begins. */
+  const createCheckpoint = (last: Parameters<typeof keyAfter>[1] | undefined = groups[0]): ReaderEvent => ({
     _tag: 'Checkpoint',
     stream,
     state: () =>
-      encodeFeedbackState(source.now(), {
-        ...emptyFeedbackState,
+      encodeEntityState(source.now(), {
+        ...emptyEntityState,
         partitions,
         reviews,
-        next: requested && keyAfter(entities, requested),
+        next: last && keyAfter(entities, last),
       }),
   })
   if (entities.length === 0)
     return feedOf<Failure, ReaderEvent>(E.right(noEntitiesWarning(stream)), E.right(createCheckpoint()))
   const select = selectAttributes(attributes)
-  const fetch = withConsistencyCheck(summaryOperation.createFetch(source))
+  const fetch = summaryOperation.createFetch(source)
   const warnings: string[] = []
   const resultToRows = toRows(
     { name: summaryOperation.name, records: buildRatingRecords },
@@ -225,7 +227,7 @@ const readSummaries = (
     // A summary has no cursor: all of it is sent, and the entity has no state.
     () => (rows) => ({ rows, partition: O.none }),
   )
-  const toEvents = ({ results, cutoff, notes, next }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
+  const toEvents = ({ results, cutoff, notes, last }: RunResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
       results,
       E.traverseArray((result) => resultToRows(result, cutoff)),
@@ -234,22 +236,22 @@ const readSummaries = (
         ...entityRows.flatMap((each) => each.notes),
         ...warnings.splice(0).map(warningEvent),
         { _tag: 'Rows', stream, rows: entityRows.flatMap((each) => each.rows.map(select)) },
-        createCheckpoint(next),
+        createCheckpoint(last),
       ]),
     )
   return pipe(
-    feedOf<Failure, ReaderEvent>(...(windows.length > 1 ? [E.right(createCheckpoint())] : [])),
+    feedOf<Failure, ReaderEvent>(...(groups.length > 1 ? [E.right(createCheckpoint())] : [])),
     concatFeed(() =>
       pipe(
-        readWindows(
+        readEntities(
           {
             operation: summaryOperation,
             fetch: withJoinedSummaries(fetch, entities, (message) => warnings.push(message)),
             now: source.now,
-            lookback: 0,
             concurrency: source.concurrency,
           },
-          windows,
+          entities,
+          groups,
         ),
         flatMapFeedEither(toEvents),
       ),

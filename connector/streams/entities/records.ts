@@ -8,9 +8,15 @@ import { enumField, type Failure, printExactJson, type ReaderEvent } from '../..
 import { type CutPage, createCutter } from '../../export'
 import type { ResourceName, SourceEnv } from '../source-env'
 import { collectUnknownAttributes, warningEvent } from '../warnings'
-import { otherEntityError } from './consistency'
-import { type Entity, entityKey } from './entities'
-import type { EntityFeedback, EntityResult, FeedbackRequest, FeedbackService } from './page'
+import {
+  concernsEntity,
+  type EntityOperation,
+  type EntityRequest,
+  type EntityResult,
+  type EntityRows,
+  type FetchEntities,
+} from './answer'
+import { type Entity, entityKey } from './selection'
 import type { PartitionRows, PartitionTracker } from './state'
 
 /** The entity of a record, under the identifier that it was requested by. */
@@ -24,10 +30,10 @@ export const EntityColumns = t.intersection([
   optionalAttributes({ entityName: describeAttribute('Display name of the entity')(t.string) }),
 ])
 
-/** Makes records of an entity's feedback; also returns the paths of undeclared attributes. */
+/** Makes records of an entity's rows; also returns the paths of undeclared attributes. */
 export type RecordBuilder = (
   source: SourceEnv,
-) => (entity: Entity, feedback: EntityFeedback) => E.Either<Failure, Pick<CutPage, 'rows' | 'unknownPaths'>>
+) => (entity: Entity, answer: EntityRows) => E.Either<Failure, Pick<CutPage, 'rows' | 'unknownPaths'>>
 
 /** Records checked as those of an export: wrong values become null, undeclared attributes are treated as configured. */
 export const createRecordBuilder =
@@ -64,7 +70,7 @@ const toEntityColumns = (entityType: Entity['kind'], entityId: string, name: unk
 })
 
 /** The blocks that an answer has about one entity as one, with each row once. */
-const joinBlocks = (key: string, id: string, blocks: ReadonlyArray<EntityFeedback>): EntityFeedback => {
+const joinBlocks = (key: string, id: string, blocks: ReadonlyArray<EntityRows>): EntityRows => {
   const seen = new Set<string>()
   const rows = blocks.flatMap((block) => {
     const fresh = block.rows.filter((row) => !seen.has(String(row[key])))
@@ -83,14 +89,15 @@ const joinBlocks = (key: string, id: string, blocks: ReadonlyArray<EntityFeedbac
  * one's own request.
  */
 export const withJoinedBlocks = (
-  { operation: { key }, fetch }: FeedbackService,
+  { key }: Pick<EntityOperation, 'key'>,
+  fetch: FetchEntities,
   all: ReadonlyArray<Entity>,
-): FeedbackService['fetch'] => {
+): FetchEntities => {
   const keys = new Set(all.map(entityKey))
   const joinEntities = (
-    { kind, ids: [id = '', ...others] }: FeedbackRequest,
-    entities: ReadonlyArray<EntityFeedback>,
-  ): ReadonlyArray<EntityFeedback> => {
+    { kind, ids: [id = '', ...others] }: EntityRequest,
+    entities: ReadonlyArray<EntityRows>,
+  ): ReadonlyArray<EntityRows> => {
     if (others.length === 0) {
       const own = entities.filter((one) => kind === 'entity' || one.id === id || !keys.has(entityKey({ ...one, kind })))
       return entities.length < 2 ? entities : [joinBlocks(key, id, own.length > 0 ? own : entities)]
@@ -114,7 +121,7 @@ export const withJoinedBlocks = (
 }
 
 /** The rows of an entity's window, the entity's state after it, and what to warn of. */
-type EntityRows = PartitionRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }
+type TrackedRows = PartitionRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }
 
 /**
  * Turns entity results into rows. A refused entity gives none and keeps its state; each warning is given once. One that no answer
@@ -133,23 +140,23 @@ export const toRows = (
   const listedKeys = new Set<string>()
   const nameUnknown = collectUnknownAttributes()
   const buildRecords = records(source)
-  return (result: EntityResult, cutoff: number | undefined): E.Either<Failure, EntityRows> => {
+  return (result: EntityResult, cutoff: number | undefined): E.Either<Failure, TrackedRows> => {
     const key = entityKey(result)
     const entity = byKey.get(key) as Entity
-    const noRows: EntityRows = { entity, rows: [], partition: O.none, notes: [] }
+    const noRows: TrackedRows = { entity, rows: [], partition: O.none, notes: [] }
     if (refusedKeys.has(key)) return E.right(noRows)
-    if (E.isLeft(result.feedback)) {
+    if (E.isLeft(result.answer)) {
       refusedKeys.add(key)
       trackers.delete(key)
-      return E.right({ ...noRows, notes: [refusalWarning(name, result, result.feedback.left)] })
+      return E.right({ ...noRows, notes: [refusalWarning(name, result, result.answer.left)] })
     }
     const trackRows = trackers.get(key) ?? createTracker(entity)
     if (result.scroll?.isEnd ?? result.to === undefined) trackers.delete(key)
     else trackers.set(key, trackRows)
-    const feedback = result.feedback.right
-    if (feedback !== undefined) listedKeys.add(key)
+    const answer = result.answer.right
+    if (answer !== undefined) listedKeys.add(key)
     return pipe(
-      feedback === undefined ? E.right({ rows: [], unknownPaths: [] }) : buildRecords(entity, feedback),
+      answer === undefined ? E.right({ rows: [], unknownPaths: [] }) : buildRecords(entity, answer),
       E.map(({ rows, unknownPaths }) => ({
         entity,
         ...trackRows(rows, result, cutoff ?? Number.POSITIVE_INFINITY),
@@ -171,7 +178,7 @@ const refusalReason = (error: ApiError): string =>
 
 const refusalWarning = (operation: string, { kind, id }: EntityResult, error: ApiError): ReaderEvent =>
   warningEvent(
-    error._tag === 'Decode' && error !== otherEntityError
-      ? `${operation}: ${kind} ${id} is left out of the rest of this run: ${error.message}. Its state stays where it is and the next run asks again.`
-      : `${operation}: the service refuses ${kind} ${id} (${refusalReason(error)}). Its state does not change and the next run asks for it again; if it no longer exists, remove it from entities.`,
+    concernsEntity(error)
+      ? `${operation}: the service refuses ${kind} ${id} (${refusalReason(error)}). Its state does not change and the next run asks for it again; if it no longer exists, remove it from entities.`
+      : `${operation}: ${kind} ${id} cannot be read completely: ${refusalReason(error)}. Its state stays where it is and the next run asks again.`,
   )

@@ -16,8 +16,8 @@ const EntityPartition = t.partial({ fromDate: Instant, digest: t.string, seen: t
 export type EntityPartition = t.TypeOf<typeof EntityPartition>
 export type EntityPartitions = Readonly<Record<string, EntityPartition>>
 
-/** The state of a feedback stream as JSON (docs/state.md). `reviews`: the state of the reviews in which entities were found. */
-const FeedbackStateCodec = t.intersection([
+/** The state of a stream by entity as JSON (docs/state.md). `reviews`: the state of the reviews in which entities were found. */
+const EntityStreamStateCodec = t.intersection([
   t.type({ fromDate: Instant }),
   t.partial({
     startDate: Instant,
@@ -29,7 +29,7 @@ const FeedbackStateCodec = t.intersection([
   }),
 ])
 
-export type FeedbackState = {
+export type EntityStreamState = {
   readonly fromDate: O.Option<number>
   /** The start date that every partition was read from (../start-date.ts). */
   readonly readSince: O.Option<number>
@@ -44,7 +44,7 @@ export type FeedbackState = {
   readonly next: string | undefined
 }
 
-export const emptyFeedbackState: FeedbackState = {
+export const emptyEntityState: EntityStreamState = {
   fromDate: O.none,
   readSince: O.none,
   filters: undefined,
@@ -55,11 +55,11 @@ export const emptyFeedbackState: FeedbackState = {
 }
 
 /** Decodes a stream's state; none: an empty one. A failure names the stream and the key path. */
-export const decodeFeedbackState = (stream: string, state: O.Option<unknown>): E.Either<Failure, FeedbackState> =>
+export const decodeEntityState = (stream: string, state: O.Option<unknown>): E.Either<Failure, EntityStreamState> =>
   O.isNone(state)
-    ? E.right(emptyFeedbackState)
+    ? E.right(emptyEntityState)
     : pipe(
-        decodeValue(FeedbackStateCodec, state.value),
+        decodeValue(EntityStreamStateCodec, state.value),
         E.bimap(
           (errors) =>
             configFailure(
@@ -90,10 +90,10 @@ export const partitionCursor = ({ fromDate, digest }: EntityPartition): O.Option
   digest === undefined || fromDate === undefined ? O.none : O.some(toMillis(fromDate))
 
 /** The state as JSON: the most common cursor once, and only other cursors in their partitions. `defaultFrom`: the cursor, in milliseconds, if no partition has one. */
-export const encodeFeedbackState = (
+export const encodeEntityState = (
   defaultFrom: number,
-  { readSince, filters, partitions, reviews, refreshing, next }: Omit<FeedbackState, 'fromDate'>,
-): t.TypeOf<typeof FeedbackStateCodec> => {
+  { readSince, filters, partitions, reviews, refreshing, next }: Omit<EntityStreamState, 'fromDate'>,
+): t.TypeOf<typeof EntityStreamStateCodec> => {
   const shared = mostCommonFromDate(Object.values(partitions)) ?? toInstant(defaultFrom)
   return {
     fromDate: shared,
@@ -241,7 +241,7 @@ export const readEntityCursors = (
   state: unknown,
 ): E.Either<Failure, ReadonlyMap<string, { readonly cursor: number | undefined; readonly isWhole: boolean }>> =>
   pipe(
-    decodeFeedbackState(stream, O.fromNullable(state)),
+    decodeEntityState(stream, O.fromNullable(state)),
     E.map(
       ({ partitions }) =>
         new Map(
@@ -263,7 +263,7 @@ export const rewindEntities = (
   oldest: ReadonlyMap<string, number>,
 ): E.Either<Failure, unknown> =>
   pipe(
-    decodeFeedbackState(stream, O.fromNullable(state)),
+    decodeEntityState(stream, O.fromNullable(state)),
     E.map((decoded) => {
       const partitions = Object.entries(decoded.partitions).map(([key, partition]) => {
         const cursor = partitionCursor(partition)
@@ -275,7 +275,7 @@ export const rewindEntities = (
       const defaultFrom = O.getOrElse(() => 0)(decoded.fromDate)
       return {
         ...(t.UnknownRecord.is(state) ? state : {}),
-        ...encodeFeedbackState(defaultFrom, { ...decoded, partitions: Object.fromEntries(partitions) }),
+        ...encodeEntityState(defaultFrom, { ...decoded, partitions: Object.fromEntries(partitions) }),
       }
     }),
   )

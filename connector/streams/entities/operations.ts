@@ -8,16 +8,15 @@ import {
   isRefusalInBody,
   type ReviewsResponse,
   TransparencyReview,
-  toMillis,
   toSecondInstant,
 } from '../../api'
 import { defined } from '../../cdk'
 import { ceilToSecond } from '../../reading'
 import { type SourceEnv, toThresholds } from '../source-env'
 import { UnknownAttributes } from '../warnings'
-import type { FeedbackOperation, FeedbackPage, FeedbackRequest } from './page'
-import { createFeedbackStream } from './reader'
+import type { EntityAnswer, EntityOperation, EntityRequest, FetchEntities } from './answer'
 import { EntityColumns } from './records'
+import { createEntityStream } from './stream'
 
 export const CommentRecord = t.intersection([EntityColumns, Comment, UnknownAttributes], 'CommentRecord')
 
@@ -25,7 +24,7 @@ export const CommentRecord = t.intersection([EntityColumns, Comment, UnknownAttr
  * The filters of a request: the thresholds, and its window as dates, in whole seconds at or outside its ends, and as the days
  * back to its start. A service that uses the dates prefers them.
  */
-const toFilters = (source: SourceEnv, request: FeedbackRequest) => {
+const toFilters = (source: SourceEnv, request: EntityRequest) => {
   const { feedback } = source
   const { from, to, page, perPage = feedback.perPage, byDays = false, scrollKey } = request
   return {
@@ -41,15 +40,8 @@ const toFilters = (source: SourceEnv, request: FeedbackRequest) => {
 const day = 86_400_000
 
 /** The days back to the window's start, with one more for a service whose days begin at midnight. */
-const requestedDays = ({ now }: SourceEnv, { from, to, days }: FeedbackRequest): number =>
+const requestedDays = ({ now }: SourceEnv, { from, to, days }: EntityRequest): number =>
   days ?? Math.max(1, Math.ceil((Math.max(to, now()) - from) / day) + 1)
-
-/** The window that an answer echoes, milliseconds. The specification leaves open in which of two places it is. */
-const echoedWindow = (echo: Readonly<Record<string, unknown>> | null | undefined): Pick<FeedbackPage, 'window'> => {
-  const period = t.UnknownRecord.is(echo?.period) ? echo.period : {}
-  const [from, to] = [echo?.fromDate ?? period.from, echo?.toDate ?? period.to].map((time) => toMillis(String(time)))
-  return from === undefined || to === undefined || Number.isNaN(from + to) ? {} : { window: { from, to } }
-}
 
 /** The page size that an answer echoes, which may be smaller than the requested one. */
 const echoedPageSize = (requested: number, echoed: number | null | undefined): number =>
@@ -58,23 +50,22 @@ const echoedPageSize = (requested: number, echoed: number | null | undefined): n
 /** What the echo of an answer and its headers tell about its rows. */
 const describePage = (
   source: SourceEnv,
-  request: FeedbackRequest,
+  request: EntityRequest,
   {
     data: { filter },
     servedAt,
   }: Pick<CommentsResponse | ReviewsResponse, 'servedAt'> & {
     readonly data: Pick<CommentsResponse['data'], 'filter'>
   },
-): Omit<FeedbackPage, 'entities'> => ({
+): Omit<EntityAnswer, 'entities'> => ({
   perPage: echoedPageSize(request.perPage ?? source.feedback.perPage, filter?.perPage),
-  ...echoedWindow(filter),
   days: requestedDays(source, request),
   ...coveredDays(filter?.days, requestedDays(source, request)),
   ...defined({ scrollKey: filter?.scrollKey || undefined, servedAt }),
 })
 
 /** The days that an answer echoes, where they are fewer than the requested ones. */
-const coveredDays = (echoed: unknown, requested: number): Pick<FeedbackPage, 'coveredDays'> =>
+const coveredDays = (echoed: unknown, requested: number): Pick<EntityAnswer, 'coveredDays'> =>
   typeof echoed === 'number' && echoed >= 0 && echoed < requested ? { coveredDays: echoed } : {}
 
 /**
@@ -86,26 +77,24 @@ const mayRefusePage = (error: ApiError): boolean =>
     ? [400, 404, 410, 416].includes(error.status)
     : error._tag === 'Application' && isRefusalInBody(error) && !/(?<!\d)(403|5\d\d)(?!\d)/.test(error.code)
 
-type FetchFeedback = ReturnType<FeedbackOperation['createFetch']>
-
 /**
  * Fetches a page after the first that the service refuses as one without rows, since the specification does not say how it answers
  * one behind the last. For one entity it must answer the first page again, which must not tell of more pages; several are each
  * to be asked for alone, since the page may be refused for one that has fewer rows than the others.
  */
 const withRefusedPages =
-  (firstPage: number, fetch: FetchFeedback): FetchFeedback =>
+  (firstPage: number, fetch: FetchEntities): FetchEntities =>
   (request) =>
     pipe(
       fetch(request),
-      TE.orElse((error): ReturnType<FetchFeedback> => {
+      TE.orElse((error): ReturnType<FetchEntities> => {
         const { page, ids, scrollKey } = request
         if (page === firstPage || scrollKey !== undefined || !mayRefusePage(error)) return TE.left(error)
         if (ids.length > 1) return TE.right({ entities: [], perPage: Number.POSITIVE_INFINITY, isRefused: true })
         return pipe(
           fetch({ ...request, page: firstPage }),
           TE.flatMap(
-            ({ entities, scrollKey: _, ...first }): ReturnType<FetchFeedback> =>
+            ({ entities, scrollKey: _, ...first }): ReturnType<FetchEntities> =>
               entities.some(({ pages = 0 }) => pages > page - firstPage)
                 ? TE.left(error)
                 : TE.right({ ...first, entities: [], isRefused: true }),
@@ -115,7 +104,7 @@ const withRefusedPages =
     )
 
 /** Comments by entity: operation 2 for one entity, operation 3 for many. */
-export const commentsOperation: FeedbackOperation = {
+export const commentsOperation: EntityOperation = {
   name: 'retrieve comments',
   key: 'id',
   maxIdentifiers: 50,
@@ -141,7 +130,7 @@ export const commentsOperation: FeedbackOperation = {
     }),
 }
 
-export const commentsStream = createFeedbackStream({
+export const commentsStream = createEntityStream({
   name: 'comments',
   list: 'comments',
   codec: CommentRecord,
@@ -155,7 +144,7 @@ export const TransparencyReviewRecord = t.intersection(
 )
 
 /** Public reviews by entity, operation 1: one identifier a request, pages from 0; an answer does not give their number. */
-export const publicReviewsOperation: FeedbackOperation = {
+export const publicReviewsOperation: EntityOperation = {
   name: 'retrieve reviews',
   key: 'documentId',
   maxIdentifiers: 1,
@@ -172,7 +161,7 @@ export const publicReviewsOperation: FeedbackOperation = {
     ),
 }
 
-export const transparencyReviewsStream = createFeedbackStream({
+export const transparencyReviewsStream = createEntityStream({
   name: 'transparency_reviews',
   list: 'reviews',
   codec: TransparencyReviewRecord,

@@ -4,10 +4,9 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, isRefusalInBody } from '../../api'
 import type { SourceEnv } from '../source-env'
-import { commentsOperation, publicReviewsOperation } from './comments-and-reviews'
-import { checkWindowIsUsed, findEcho, isOutsideWindow, needsScroll } from './consistency'
-import type { EntityKind } from './entities'
-import type { FeedbackOperation } from './page'
+import { type EntityOperation, isOutside } from './answer'
+import { commentsOperation, publicReviewsOperation } from './operations'
+import type { EntityKind } from './selection'
 
 const day = 86_400_000
 
@@ -20,36 +19,29 @@ export type ProbeError = ApiError | { readonly _tag: 'Stopped' } | { readonly _t
 /** Sends a request, unless no more may be sent. */
 export type ProbeGate = <A>(request: TaskEither<ApiError, A>) => TaskEither<ProbeError, A>
 
-/** Whether a service uses fromDate and toDate, and what shows it: rows, or only the echo of the filter. */
-export type WindowEvidence = { readonly isUsed: boolean; readonly by: 'rows' | 'echo' }
-
 /** The operations whose windows are probed. */
 export const windowOperations = [commentsOperation, publicReviewsOperation]
 
-/**
- * Asks for an entity's newest rows, and then judges as a run does whether their window is used. Undefined: there are no rows to tell
- * by, and no echo.
- */
+/** Whether the service uses fromDate and toDate, as an entity's rows show. Undefined: there are no rows to tell by. */
 export const probeWindow = (
-  operation: FeedbackOperation,
+  operation: EntityOperation,
   source: SourceEnv,
   { kind, id }: Pick<ConfiguredEntity, 'kind' | 'id'>,
-): TaskEither<ApiError, WindowEvidence | undefined> => {
+): TaskEither<ApiError, boolean | undefined> => {
   const fetch = operation.createFetch(source)
   const to = Math.floor(source.now() / 1000) * 1000
-  const window = { kind, ids: [id], from: to - probedDays * day, to }
+  const from = to - probedDays * day
+  const year = { kind, ids: [id], from, to, page: operation.firstPage }
+  const second = { ...year, to: from + 1000 }
   return pipe(
-    fetch({ ...window, page: operation.firstPage }),
-    TE.flatMap((page): TaskEither<ApiError, WindowEvidence | undefined> => {
-      const echo = findEcho(window, page)
-      // Rows of the first second are in every window that is asked for here.
-      const canTell = page.entities.some((feedback) => isOutsideWindow(window.from, window.from + 1000, feedback))
-      const by: WindowEvidence['by'] =
-        canTell && (page.scrollKey === undefined || echo === 'requested') ? 'rows' : 'echo'
+    fetch(year),
+    TE.flatMap((page) => {
+      if (isOutside(year, page)) return TE.right(false)
+      // Rows of the first second are in both windows.
+      if (!isOutside(second, page)) return TE.right(undefined)
       return pipe(
-        checkWindowIsUsed({ operation, fetch }, window, page),
-        TE.map(() => (canTell || echo !== 'none' ? { isUsed: canTell || echo === 'requested', by } : undefined)),
-        TE.orElse((error) => (needsScroll(error) ? TE.right({ isUsed: false, by }) : TE.left(error))),
+        fetch(second),
+        TE.map((answer) => !isOutside(second, answer)),
       )
     }),
   )

@@ -1,0 +1,231 @@
+import * as E from 'fp-ts/Either'
+import {
+  concernsEntity,
+  countRows,
+  type EntityAnswer,
+  EntityError,
+  type EntityRequest,
+  type EntityResult,
+  type EntityRows,
+} from './answer'
+import { type EntityReader, emptyPagesAtEnd, hasShortPages, judge, showLengths } from './reader'
+import type { Entity, EntityKind } from './selection'
+import { type EntityWindow, endOfRun, readEntity } from './window'
+
+/** Entities of one kind that are read from the same time on (milliseconds, at a whole second). */
+export type EntityGroup = {
+  readonly kind: EntityKind
+  readonly ids: ReadonlyArray<string>
+  readonly from: number
+  /** No earlier run has read them, or no later one will read this window again. */
+  readonly isFirst: boolean
+}
+
+const split = (group: EntityGroup, size: number): ReadonlyArray<EntityGroup> =>
+  Array.from({ length: Math.ceil(group.ids.length / size) }, (_, n) => ({
+    ...group,
+    ids: group.ids.slice(n * size, (n + 1) * size),
+  }))
+
+/** The groups of a run, in the order of the entities; `fromOf`: milliseconds. */
+export const groupEntities = (
+  maxIdentifiers: number,
+  entities: ReadonlyArray<Entity>,
+  fromOf: (entity: Entity) => number,
+  isFirst: (entity: Entity) => boolean,
+): ReadonlyArray<EntityGroup> => {
+  const groups = new Map<string, EntityGroup & { ids: string[] }>()
+  for (const entity of entities) {
+    const { kind, id } = entity
+    const key = `${kind} ${fromOf(entity)} ${isFirst(entity)}`
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, { kind, ids: [id], from: fromOf(entity), isFirst: isFirst(entity) })
+    else group.ids.push(id)
+  }
+  return [...groups.values()].flatMap((group) => split(group, maxIdentifiers))
+}
+
+/**
+ * Reads the entities of a group: those whose rows an answer about all of them has completely, then the others one by one. A
+ * group that the service refuses is halved, down to the entity that it refuses, which is its result.
+ */
+export async function* readGroup(reader: EntityReader, group: EntityGroup): AsyncGenerator<EntityResult> {
+  const { kind, ids, from } = group
+  const { shown } = reader
+  // A cursor may be later than what this run reads.
+  if (from >= endOfRun(reader)) return
+  if (ids.length > shown.maxIdentifiers)
+    return yield* readInOrder(
+      split(group, shown.maxIdentifiers).map((part) => () => readGroup(reader, part)),
+      reader.concurrency,
+    )
+  try {
+    const [id = ''] = ids
+    if (ids.length === 1) return yield* readEntity(reader, { kind, id, from, isFirst: group.isFirst })
+    const answer = await askGroup(reader, group)
+    const whole = await findWhole(reader, group, answer)
+    for (const one of whole) yield { kind, id: one.id, to: undefined, answer: E.right(one) }
+    const wholeIds = new Set(whole.map((one) => one.id))
+    const others = ids.filter((id) => !wholeIds.has(id))
+    yield* readInOrder(
+      others.map((id) => () => readSingle(reader, { kind, id, from, isFirst: group.isFirst, ...knownOf(id, answer) })),
+      reader.concurrency,
+    )
+  } catch (error) {
+    if (!(error instanceof EntityError)) throw error
+    const { error: told } = error
+    const half = Math.ceil(ids.length / 2)
+    if (ids.length > 1 && told._tag === 'Http' && told.status === 413) {
+      shown.maxIdentifiers = Math.min(shown.maxIdentifiers, half)
+      yield* readGroup(reader, group)
+    } else if (ids.length > 1 && (told._tag === 'TooLarge' || concernsEntity(told)))
+      yield* readInOrder(
+        split(group, half).map((part) => () => readGroup(reader, part)),
+        1,
+      )
+    else yield* failEntity(group, error)
+  }
+}
+
+const knownOf = (id: string, { entities, perPage }: EntityAnswer): Pick<EntityWindow, 'known' | 'isCut'> => {
+  const known = entities.find((one) => one.id === id)
+  return { known, isCut: known !== undefined && known.rows.length >= perPage }
+}
+
+async function* readSingle(reader: EntityReader, window: EntityWindow): AsyncGenerator<EntityResult> {
+  try {
+    yield* readEntity(reader, window)
+  } catch (error) {
+    if (!(error instanceof EntityError)) throw error
+    yield* failEntity({ kind: window.kind, ids: [window.id] }, error)
+  }
+}
+
+/** The only entity's error as its result, unless it is about the service. */
+function* failEntity({ kind, ids }: Pick<EntityGroup, 'kind' | 'ids'>, error: EntityError): Generator<EntityResult> {
+  const [id = '', ...others] = ids
+  const { error: told } = error
+  // Where no request failed, its rows are what cannot be read.
+  const isOfEntity = error.entities === undefined || concernsEntity(told) || told._tag === 'TooLarge'
+  if (others.length > 0 || !isOfEntity) throw error
+  yield { kind, id, to: undefined, answer: E.left(told) }
+}
+
+const toRequest = (reader: EntityReader, { kind, ids, from }: EntityGroup): EntityRequest => ({
+  kind,
+  ids,
+  from,
+  to: endOfRun(reader),
+  page: reader.operation.firstPage,
+  byDays: !reader.shown.usesDates,
+})
+
+/** The first page of a group; an empty one proves nothing and is asked for twice. */
+const askGroup = async (reader: EntityReader, group: EntityGroup): Promise<EntityAnswer> => {
+  for (let attempt = 1; ; attempt += 1) {
+    const request = toRequest(reader, group)
+    const { usesDates } = reader.shown
+    const answer = await reader.ask(request)
+    if (usesDates !== reader.shown.usesDates) continue
+    const isDoubtful = group.isFirst && countRows(answer) === 0 && attempt === 1
+    // The clock here may be far behind the service's.
+    if (!isDoubtful && request.to >= endOfRun(reader)) return answer
+  }
+}
+
+/** The entities whose rows an answer about a group has completely. */
+const findWhole = async (
+  reader: EntityReader,
+  group: EntityGroup,
+  answer: EntityAnswer,
+): Promise<ReadonlyArray<EntityRows>> => {
+  const request = toRequest(reader, group)
+  const { shown } = reader
+  const { entities, perPage } = answer
+  if (entities.some(({ id }) => !group.ids.includes(id))) {
+    // Under ids of its own the service may list an entity as any of them.
+    shown.maxIdentifiers = 1
+    return []
+  }
+  if (perPage === Number.POSITIVE_INFINITY) return entities
+  const longestBefore = shown.longest
+  showLengths(shown, answer)
+  /** No answer has shown that a limit does not cut where these rows end: the entity is read alone. */
+  const isLongest = ({ rows, pages }: EntityRows): boolean =>
+    pages === 1 && rows.length === shown.longest && rows.length > longestBefore
+  const judged = entities.map((one) => ({ one, extent: isLongest(one) ? 'cut' : judge(shown, one, perPage) }))
+  const count = countRows(answer)
+  shown.longestGroup = Math.max(shown.longestGroup, count)
+  /** So many rows as ever before, or as a page may have: a limit over all entities may have cut them. */
+  const isGroupFull = count > 0 && count <= perPage && (count === perPage || count === shown.longestGroup)
+  const isWhole = ({ extent }: (typeof judged)[number]): boolean => extent === 'complete'
+  if (!isGroupFull && judged.every(({ extent }) => extent !== 'unknown'))
+    return judged.filter(isWhole).map(({ one }) => one)
+  const behind = await askBehind(reader, request)
+  const cut = entities.flatMap(({ id, rows }) => (behind?.has(id) ? [rows.length] : []))
+  // A limit over all entities cuts some of them anywhere.
+  const isPagedByEntity = count > perPage
+  if (isPagedByEntity || cut.every((length) => length === shown.longest)) showLengths(shown, answer, Math.min(...cut))
+  if (behind === undefined || (behind.size > 0 && !isPagedByEntity))
+    return isGroupFull ? [] : judged.filter(isWhole).map(({ one }) => one)
+  if (hasShortPages(shown) && behind.size > 0) return []
+  const ended = judged.filter(({ one, extent }) => extent !== 'cut' && !behind.has(one.id)).map(({ one }) => one)
+  // A row that was deleted in front may have moved another one to the first page.
+  const mayHaveMoved =
+    group.isFirst && (isGroupFull || ended.some(({ rows }) => rows.length > 0 && rows.length === shown.longest))
+  return mayHaveMoved && !(await isRepeated(reader, request, answer)) ? [] : ended
+}
+
+/** The ids of the entities that have rows behind the first page; none: the service refuses to tell. */
+const askBehind = async (reader: EntityReader, request: EntityRequest): Promise<ReadonlySet<string> | undefined> => {
+  for (let page = 1; page <= emptyPagesAtEnd(reader.shown); page += 1) {
+    const next = await reader.ask({ ...request, page: request.page + page })
+    if (next.isRefused) return undefined
+    const ids = next.entities.flatMap(({ id, rows }) => (rows.length > 0 ? [id] : []))
+    if (ids.length > 0) return new Set(ids)
+  }
+  return new Set()
+}
+
+/** Whether the first page has the same rows once more. */
+const isRepeated = async (reader: EntityReader, request: EntityRequest, answer: EntityAnswer): Promise<boolean> => {
+  const { key } = reader.operation
+  const list = ({ entities }: EntityAnswer): string =>
+    JSON.stringify(entities.map(({ id, rows }) => [id, ...rows.map((row) => String(row[key])).sort()]).sort())
+  return list(await reader.ask(request)) === list(answer)
+}
+
+/**
+ * The items of several generators, in order. Of those that follow, up to `count` are begun at the same time, and each waits with
+ * its first item.
+ */
+export async function* readInOrder<A>(
+  starts: ReadonlyArray<() => AsyncGenerator<A>>,
+  count: number,
+): AsyncGenerator<A> {
+  const begun: Array<{ readonly items: AsyncGenerator<A>; readonly first: Promise<IteratorResult<A>> }> = []
+  let next = 0
+  const begin = (): void => {
+    for (; next < starts.length && begun.length < count; next += 1) {
+      const items = starts[next]?.()
+      if (items === undefined) continue
+      const first = items.next()
+      first.catch(() => undefined)
+      begun.push({ items, first })
+    }
+  }
+  try {
+    for (begin(); begun.length > 0; begin()) {
+      const current = begun[0]
+      for (
+        let item = await current?.first;
+        item !== undefined && item.done !== true;
+        item = await current?.items.next()
+      )
+        yield item.value
+      begun.shift()
+    }
+  } finally {
+    for (const { items } of begun) void items.return(undefined)
+  }
+}

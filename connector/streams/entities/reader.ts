@@ -1,0 +1,167 @@
+import * as E from 'fp-ts/Either'
+import { chooseCutoff, type RunNote } from '../../reading'
+import {
+  type EntityAnswer,
+  EntityError,
+  type EntityOperation,
+  type EntityRequest,
+  type EntityRows,
+  type FetchEntities,
+  incomplete,
+  isOutside,
+} from './answer'
+import { type Entity, type EntityKind, entityKey } from './selection'
+
+/** What the answers of a run have shown; changed in place. */
+export type Shown = {
+  /** False once rows from outside the requested dates have come twice: entities are then read page by page. */
+  usesDates: boolean
+  /** The most rows of an entity in an answer, and of an answer about several. */
+  longest: number
+  longestGroup: number
+  /** The fewest rows of an entity in an answer that others followed. */
+  cut: number
+  /** Whether an answer had a scroll key: then one without a key is the last. */
+  givesKeys: boolean
+  /** The most identifiers of a request. */
+  maxIdentifiers: number
+}
+
+/** One run over the entities of an operation. */
+export type EntityReader = {
+  readonly operation: EntityOperation
+  readonly shown: Shown
+  readonly now: () => number
+  readonly concurrency: number
+  /** The time that the run reads up to, milliseconds; none until the first answer. */
+  readonly cutoff: () => number | undefined
+  /**
+   * Sends a request until it has an answer about the entities that were asked for. Throws an EntityError. An answer that shows
+   * that dates are ignored is not of the window.
+   */
+  readonly ask: (request: EntityRequest) => Promise<EntityAnswer>
+  readonly takeNotes: () => ReadonlyArray<RunNote>
+}
+
+export type ReaderEnv = {
+  readonly operation: EntityOperation
+  readonly fetch: FetchEntities
+  readonly now: () => number
+  /** The most requests in flight. */
+  readonly concurrency: number
+}
+
+const day = 86_400_000
+const maxAttempts = 3
+
+/** `entities`: all of the run. */
+export const createEntityReader = (
+  { operation, fetch, now, concurrency }: ReaderEnv,
+  entities: ReadonlyArray<Entity>,
+): EntityReader => {
+  const shown: Shown = {
+    usesDates: true,
+    longest: 0,
+    longestGroup: 0,
+    cut: Number.POSITIVE_INFINITY,
+    givesKeys: false,
+    maxIdentifiers: operation.maxIdentifiers,
+  }
+  const keys = new Set(entities.map(entityKey))
+  const ids = new Set(entities.map(({ id }) => id))
+  const notes: RunNote[] = []
+  let cutoff: number | undefined
+  let coveredDays = Number.POSITIVE_INFINITY
+
+  /** A roll-up may list its members, and any entity may be listed under an id of the service's own. */
+  const isOfOther = (kind: EntityKind, id: string, { entities: [first, ...others] }: EntityAnswer): boolean =>
+    first !== undefined &&
+    others.length === 0 &&
+    first.id !== id &&
+    (kind === 'entity' ? keys.has(entityKey({ kind, id: first.id })) : ids.has(first.id))
+  const fetchOnce = async (request: EntityRequest): Promise<EntityAnswer> => {
+    const answer = await fetch(request)()
+    if (E.isLeft(answer)) throw new EntityError(answer.left, request)
+    if (answer.right.scrollKey !== undefined) shown.givesKeys = true
+    if (cutoff === undefined) {
+      const [time, cutoffNotes] = chooseCutoff(answer.right.servedAt, now())
+      cutoff = time
+      notes.push(...cutoffNotes)
+    }
+    const { coveredDays: days = coveredDays } = answer.right
+    if (days < coveredDays && request.from < cutoff - days * day) {
+      coveredDays = days
+      notes.push(coveredDaysNote(operation, days))
+    }
+    return answer.right
+  }
+  const ask = async (request: EntityRequest): Promise<EntityAnswer> => {
+    const [id = '', ...others] = request.ids
+    for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+      const answer = await fetchOnce(request)
+      if (others.length > 0 || !isOfOther(request.kind, id, answer)) return answer
+    }
+    throw new EntityError(incomplete.otherEntity)
+  }
+  return {
+    operation,
+    shown,
+    now,
+    concurrency,
+    cutoff: () => cutoff,
+    ask: async (request) => {
+      const answer = await ask(request)
+      if (request.byDays === true || !isOutside(request, answer)) return answer
+      // One answer may be that to another request.
+      const again = await ask(request)
+      if (!isOutside(request, again)) return again
+      if (shown.usesDates) notes.push(ignoredDatesNote(operation))
+      shown.usesDates = false
+      return again
+    },
+    takeNotes: () => notes.splice(0),
+  }
+}
+
+/** What the length of an answer says: all rows are there, others follow, or the service must be asked whether they do. */
+export type Extent = 'complete' | 'cut' | 'unknown'
+
+/**
+ * Judges rows of one entity. Where answers with as many rows as were asked for occur, a shorter one is the end. Nothing is
+ * believed of an answer with more rows than any before: a limit may have cut it that the service does not tell.
+ */
+export const judge = (
+  { longest, cut }: Shown,
+  { rows, pages }: Pick<EntityRows, 'rows' | 'pages'>,
+  perPage: number,
+): Extent => {
+  const count = rows.length
+  const most = Math.max(longest, count)
+  const isFiltered = hasShortPages({ cut, longest: most })
+  if (perPage === Number.POSITIVE_INFINITY) return 'complete'
+  if (count >= perPage || (count > 0 && count >= cut && !isFiltered)) return 'cut'
+  if (count === 0) return isFiltered || (pages ?? 0) > 1 ? 'unknown' : 'complete'
+  return count <= longest && (pages === 1 || (most >= perPage && !isFiltered)) ? 'complete' : 'unknown'
+}
+
+/** Remembers how many rows answers have; `cut`: of the one that others followed. */
+export const showLengths = (shown: Shown, { entities }: EntityAnswer, cut = Number.POSITIVE_INFINITY): void => {
+  for (const { rows } of entities) shown.longest = Math.max(shown.longest, rows.length)
+  shown.cut = Math.min(shown.cut, cut)
+}
+
+/** Whether rows have followed a page with fewer than others had: the service filters a page after it has cut it. */
+export const hasShortPages = ({ cut, longest }: Pick<Shown, 'cut' | 'longest'>): boolean => cut < longest
+
+/** How many pages without rows are the end. */
+export const emptyPagesAtEnd = (shown: Shown): number => (hasShortPages(shown) ? 3 : 1)
+
+const ignoredDatesNote = ({ name }: EntityOperation): RunNote => ({
+  level: 'info',
+  message: `${name}: the service ignores fromDate and toDate. Each entity is read from page to page to its end, and rows outside its window are left out.`,
+})
+
+const coveredDaysNote = ({ name }: EntityOperation, days: number): RunNote => ({
+  level: 'warn',
+  message: `${name}: the service goes back ${days} days at most, by the days of its answer. Older rows cannot be read; set a later start_date to agree with that.`,
+})
