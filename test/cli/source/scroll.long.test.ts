@@ -165,7 +165,7 @@ describe('a service that cannot be read to its end', () => {
     const { sync, missing } = connect(started, 'transparency_reviews')
     const { logs } = await sync()
     expect(missing().length).toBeGreaterThan(0)
-    expect(told(logs, 'person 1 is left out of the rest of this run')).toBe(1)
+    expect(told(logs, 'person 1 cannot be read completely')).toBe(1)
     expect(started.service.requests.length).toBeLessThan(60)
     started.service.setTraits(publishedTraits)
     await sync()
