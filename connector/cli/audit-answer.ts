@@ -67,7 +67,7 @@ type NamedDifference = {
   readonly dimensions: DimensionDifference
 }
 
-/** What an answer names, which must be reviews, rows of feedback or dimensions, as `of` says. */
+/** What an answer names, which must be reviews, rows of entities or dimensions, as `of` says. */
 export const readDifferences = async <Of extends keyof NamedDifference>(
   io: CommandIo,
   path: string,

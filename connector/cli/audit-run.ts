@@ -223,7 +223,7 @@ const printStatement = async (
 /** Where the rows that do not fit into memory go. */
 const createSpillPath = (): string => join(tmpdir(), `feedback-audit.${randomUUID()}`)
 
-/** Audits a table of feedback by entity: prints a statement, or writes what repairs the rows of the file `repair`. */
+/** Audits a table of a stream by entity: prints a statement, or writes what repairs the rows of the file `repair`. */
 export const auditFeedback = async (
   io: CommandIo,
   source: SourceEnv,

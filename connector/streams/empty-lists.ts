@@ -224,7 +224,7 @@ const knowsRows = ({ startDate }: Pick<SourceEnv, 'startDate'>, state: unknown):
     state.recentRange !== undefined ||
     toMillis(String(state.modifiedTimeFrom)) > startDate)
 
-/** Whether the run resumes a full refresh of feedback by entity that has sent rows, so that none may be left. */
+/** Whether the run resumes a full refresh by entity that has sent rows, so that none may be left. */
 const isContinuedRefresh = (state: O.Option<unknown>): boolean =>
   O.isSome(state) &&
   t.UnknownRecord.is(state.value) &&

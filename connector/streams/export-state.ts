@@ -223,7 +223,7 @@ const mergeExportStates = (states: ReadonlyArray<CompleteState>): unknown => {
   }
 }
 
-/** The time from which a state goes on: of an export, or of feedback by entity. */
+/** The time from which a state goes on: of an export, or of a stream by entity. */
 export const readStateCursor = (state: unknown): string | null => {
   const { modifiedTimeFrom, fromDate } = t.UnknownRecord.is(state) ? state : {}
   const cursor = modifiedTimeFrom ?? fromDate

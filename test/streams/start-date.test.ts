@@ -99,7 +99,7 @@ describe('a state', () => {
     expect(E.isRight(opened) && opened.right.sentRows).toHaveLength(sentRows)
   })
 
-  it('of feedback remembers its start too, and one without it counts as read from that of the config', () => {
+  it('of a stream by entity remembers its start too, and one without it counts as read from that of the config', () => {
     const { startDate } = reviews
     const fromDate = '2026-01-01T00:00:00.000Z'
     expect(decodeEntityState('comments', O.some({ fromDate, startDate }))).toMatchObject(

@@ -16,10 +16,10 @@ import {
 } from './entity-statement'
 import { checkSqlSize } from './packed-rows'
 
-/** A row of feedback that the service has: its entity, such as `location:1034`, its id, and its time in milliseconds since 1970. */
+/** A row that the service has: its entity, such as `location:1034`, its id, and its time in milliseconds since 1970. */
 export type ServiceFeedbackRow = { readonly entity: string; readonly id: string; readonly time: number }
 
-/** What an audit reads of a stream of feedback by entity; the caller implements it. Times in milliseconds since 1970. */
+/** What an audit reads of a stream by entity; the caller implements it. Times in milliseconds since 1970. */
 export type ServiceFeedback = {
   readonly stream: string
   /** Older rows are not read. */
@@ -42,7 +42,7 @@ export type ExpectedFeedback = {
 }
 
 /**
- * Reads what the service has of a stream of feedback and gives it to `body`. `spillPath`: beside this file goes what does not fit into
+ * Reads what the service has of a stream by entity and gives it to `body`. `spillPath`: beside this file goes what does not fit into
  * memory. `zone`: of the times of the table, UTC if left out. Rejects with a `CommandError` if the service cannot be read.
  */
 export const useExpectedFeedback = async <A>(

@@ -37,7 +37,7 @@ export type ExpectedGroup = {
   readonly versionDigest: string
 }
 
-/** A row of feedback by the name of its entity; `version`: its time. */
+/** A row by the name of its entity; `version`: its time. */
 export type NamedFeedback = { readonly name: string; readonly id: string; readonly version: string }
 
 /** The name of rows that lack their entity, and the window of rows without a time. */

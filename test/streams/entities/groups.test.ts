@@ -287,7 +287,7 @@ describe('a page limit that the service does not tell', () => {
   })
 })
 
-describe('the state of feedback', () => {
+describe('the state of entities', () => {
   it('of 10,000 entities is smaller than a megabyte at every checkpoint', async () => {
     const ids = numberIds(10_000).map((n) => `${1_000_000_000 + Number(n)}`)
     const service = simulatePersons(ids)

@@ -39,7 +39,7 @@ const readFrom = (service: Api, onUnknown: SourceEnv['onUnknown']) =>
     [commentsStream, transparencyReviewsStream, entityRatingsStream],
   )
 
-describe('a record of feedback', () => {
+describe('a record of an entity', () => {
   it('has its entity, exact ids, times in UTC, and null with a change for each wrong value', async () => {
     const { records, messages, failures } = await read('keep')
     expect(failures).toEqual({})

@@ -10,7 +10,7 @@ import { startTestSandbox } from '../../support/sandbox'
 const selectStreams = (...names: string[]) => streams.filter(({ name }) => names.includes(name))
 const hour = 3_600_000
 
-describe('feedback by entity', () => {
+describe('streams by entity', () => {
   let sandbox: Sandbox
   let clock = Date.now()
   beforeAll(async () => {
