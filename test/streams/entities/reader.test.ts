@@ -158,22 +158,6 @@ describe('many rows', () => {
     expect([new Set(idsOf(records.transparency_reviews)).size, logs]).toEqual([count, []])
     expect(asked.length).toBeLessThan((2 * count) / 100)
   })
-
-  it('that never end are left after 100,000 requests', async () => {
-    // As many rows as fit each window that is asked for, in pages of one.
-    const { api, asked } = createService(
-      ({ from, to }) => ({
-        rows: [
-          { id: to, mention: from },
-          { id: -to, mention: from },
-        ],
-      }),
-      1,
-    )
-    const { logs, failures } = await read({ api }, ['1'])
-    expect([logs, failures]).toEqual([[expect.stringContaining('person 1 cannot be read completely')], {}])
-    expect(asked.length).toBeLessThanOrEqual(100_010)
-  }, 60_000)
 })
 
 it('a page filtered to nothing hides none behind it, where pages are told', async () => {
