@@ -24,16 +24,24 @@ export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, wind
     if (rows.length === 0) await session.pause(Math.min(tries, 4))
   }
   // Nothing is known beside it. Where a row was read, an empty answer proves nothing.
-  const hasRead = !isBounded(window) && session.longest() > 0
-  const mustHaveRows = hasRead || session.anchors.some(isInside)
+  const mustHaveRows = (!isBounded(window) && session.longest() > 0) || session.anchors.some(isInside)
   for (let tries = 0; ; tries += 1) {
     const { rows, release } = await session.ask(window, { offset: 0 })
     release?.()
     if (rows.length > 0) return false
-    if (!mustHaveRows && tries > 0) return true
+    if (!mustHaveRows && (await isBelieved(session, tries))) return true
     if (mustHaveRows && !(await session.pause(tries))) throw missingRows(session)
   }
 }
+
+/**
+ * Whether an empty list is believed where this run has seen no row: at once the second time, or, where the stopped run had
+ * seen some, when it stays empty for as long as a moment may last.
+ */
+export const isBelieved = async <R extends ListRow>(
+  { progress, pause }: Session<R>,
+  tries: number,
+): Promise<boolean> => (progress.newest === undefined ? tries > 0 : !(await pause(tries)))
 
 /** A resumed read knows no mention times: those of the first page will do. */
 const findAnchors = async <R extends ListRow>(session: Session<R>): Promise<void> => {

@@ -1,7 +1,7 @@
 import { Breach, incompleteForNow, missingRows } from './assumptions'
 import { checkBounds } from './bounds'
 import { infoNote } from './clock'
-import { isEmptyWindow } from './empty'
+import { isBelieved, isEmptyWindow } from './empty'
 import { expectedProbe, findEnd, patience } from './end'
 import { type ReadItem, toItem } from './item'
 import { isBounded, type ListPage, type ListRow, type Window, watchRepeats } from './list'
@@ -143,7 +143,7 @@ export async function* readPages<R extends ListRow>(
 /** Whether a list without rows is empty. Rows that this read has seen must come. */
 const isEmptyList = async <R extends ListRow>(session: Session<R>, window: Window, waits: number): Promise<boolean> => {
   if (isBounded(window) && waits > 0) return isEmptyWindow(session, window)
-  if (session.longest() === 0) return waits > 0
+  if (session.longest() === 0) return isBelieved(session, waits)
   if (!(await session.pause(waits))) throw missingRows(session)
   return false
 }

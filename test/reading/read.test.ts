@@ -66,6 +66,15 @@ describe('a read of a service that changes meanwhile', () => {
       },
       { seed: -19, runs: 4 },
     ],
+    [
+      'all answers are empty for a moment when a stopped read goes on with its windows',
+      {
+        ...{ order: 'random', ties: 'merged', rows: 90, rowsPerTime: 7, burstSize: 15, inclusive: false, echo: false },
+        ...{ unmentioned: 0.1, futureDates: [10_800_000], outageEvery: 20, outageTime: 5000 },
+        clockSkew: undefined,
+      },
+      { seed: 1_719_834_993, runs: 3, crashes: true },
+    ],
   ])('makes the destination equal to the service in a world that was wrong once: %s', async (_, traits, plan) => {
     const outcome = await runSimulation({ ...stableTraits, ...traits }, { ...simplePlan, ...plan })
     // An answer that always lacks rows may leave a read in rounds INCOMPLETE (A1).
