@@ -52,7 +52,8 @@ let last = 0
 let rest = ''
 const mark = Buffer.from('\n{"type":"RECORD"')
 child.stdout.on('data', (chunk) => {
-  last = peak()
+  // A process that has ended tells no peak any more.
+  last = peak() || last
   const text = Buffer.concat([Buffer.from(rest, 'latin1'), chunk])
   for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1)) records += 1
   rest = text.subarray(Math.max(0, text.length - mark.length + 1)).toString('latin1')
