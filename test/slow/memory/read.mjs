@@ -68,7 +68,7 @@ const growth = last / peakOfPart
 const wrong = [
   ...(status === 0 ? [] : [`exit status ${status}`]),
   ...(records === total ? [] : [`${records} records`]),
-  ...(growth <= 1.25 ? [] : [`memory grew by ${growth.toFixed(2)}`]),
+  ...(growth <= 1.4 ? [] : [`memory grew by ${growth.toFixed(2)}`]),
 ]
 console.log(
   `${part} records: peak ${peakOfPart?.toFixed(0)} MB. ${records}: peak ${last.toFixed(0)} MB, ${growth.toFixed(2)} of that, in ${seconds.toFixed(0)} s.`,
