@@ -59,11 +59,11 @@ export async function* readGroup(reader: EntityReader, group: EntityGroup): Asyn
       split(group, shown.maxIdentifiers).map((part) => () => readGroup(reader, part)),
       reader.concurrency,
     )
+  const [id = '', ...more] = ids
+  if (more.length === 0) return yield* readSingle(reader, { kind, id, from, isFirst: group.isFirst })
   try {
-    const [id = ''] = ids
-    if (ids.length === 1) return yield* readEntity(reader, { kind, id, from, isFirst: group.isFirst })
-    const answer = await askGroup(reader, group)
-    const whole = await findWhole(reader, group, answer)
+    const [request, answer] = await askGroup(reader, group)
+    const whole = await findWhole(reader, group, request, answer)
     for (const one of whole) yield { kind, id: one.id, to: undefined, answer: E.right(one) }
     const wholeIds = new Set(whole.map((one) => one.id))
     const others = ids.filter((id) => !wholeIds.has(id))
@@ -75,15 +75,12 @@ export async function* readGroup(reader: EntityReader, group: EntityGroup): Asyn
     if (!(error instanceof EntityError)) throw error
     const { error: told } = error
     const half = Math.ceil(ids.length / 2)
-    if (ids.length > 1 && told._tag === 'Http' && told.status === 413) {
+    if (told._tag === 'Http' && told.status === 413) {
       shown.maxIdentifiers = Math.min(shown.maxIdentifiers, half)
       yield* readGroup(reader, group)
-    } else if (ids.length > 1 && (told._tag === 'TooLarge' || concernsEntity(told)))
-      yield* readInOrder(
-        split(group, half).map((part) => () => readGroup(reader, part)),
-        1,
-      )
-    else yield* failEntity(group, error)
+    } else if (told._tag === 'TooLarge' || concernsEntity(told))
+      for (const part of split(group, half)) yield* readGroup(reader, part)
+    else throw error
   }
 }
 
@@ -92,23 +89,17 @@ const knownOf = (id: string, { entities, perPage }: EntityAnswer): Pick<EntityWi
   return { known, isCut: known !== undefined && known.rows.length >= perPage }
 }
 
+/** Reads one entity; an error is its result, unless it is about the service. */
 async function* readSingle(reader: EntityReader, window: EntityWindow): AsyncGenerator<EntityResult> {
   try {
     yield* readEntity(reader, window)
   } catch (error) {
     if (!(error instanceof EntityError)) throw error
-    yield* failEntity({ kind: window.kind, ids: [window.id] }, error)
+    const { error: told, entities } = error
+    // Where no request failed, its rows are what cannot be read.
+    if (entities !== undefined && !concernsEntity(told) && told._tag !== 'TooLarge') throw error
+    yield { kind: window.kind, id: window.id, to: undefined, answer: E.left(told) }
   }
-}
-
-/** The only entity's error as its result, unless it is about the service. */
-function* failEntity({ kind, ids }: Pick<EntityGroup, 'kind' | 'ids'>, error: EntityError): Generator<EntityResult> {
-  const [id = '', ...others] = ids
-  const { error: told } = error
-  // Where no request failed, its rows are what cannot be read.
-  const isOfEntity = error.entities === undefined || concernsEntity(told) || told._tag === 'TooLarge'
-  if (others.length > 0 || !isOfEntity) throw error
-  yield { kind, id, to: undefined, answer: E.left(told) }
 }
 
 const toRequest = (reader: EntityReader, { kind, ids, from }: EntityGroup): EntityRequest => ({
@@ -120,8 +111,11 @@ const toRequest = (reader: EntityReader, { kind, ids, from }: EntityGroup): Enti
   byDays: !reader.shown.usesDates,
 })
 
-/** The first page of a group; an empty one proves nothing and is asked for twice. */
-const askGroup = async (reader: EntityReader, group: EntityGroup): Promise<EntityAnswer> => {
+/** Asks for the first page of a group; an empty one proves nothing and is asked for twice. */
+const askGroup = async (
+  reader: EntityReader,
+  group: EntityGroup,
+): Promise<readonly [request: EntityRequest, answer: EntityAnswer]> => {
   for (let attempt = 1; ; attempt += 1) {
     const request = toRequest(reader, group)
     const { usesDates } = reader.shown
@@ -129,7 +123,7 @@ const askGroup = async (reader: EntityReader, group: EntityGroup): Promise<Entit
     if (usesDates !== reader.shown.usesDates) continue
     const isDoubtful = group.isFirst && countRows(answer) === 0 && attempt === 1
     // The clock here may be far behind the service's.
-    if (!isDoubtful && request.to >= endOfRun(reader)) return answer
+    if (!isDoubtful && request.to >= endOfRun(reader)) return [request, answer]
   }
 }
 
@@ -137,9 +131,9 @@ const askGroup = async (reader: EntityReader, group: EntityGroup): Promise<Entit
 const findWhole = async (
   reader: EntityReader,
   group: EntityGroup,
+  request: EntityRequest,
   answer: EntityAnswer,
 ): Promise<ReadonlyArray<EntityRows>> => {
-  const request = toRequest(reader, group)
   const { shown } = reader
   const { entities, perPage } = answer
   if (entities.some(({ id }) => !group.ids.includes(id))) {
