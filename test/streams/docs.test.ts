@@ -88,16 +88,16 @@ that are not deleted: it has been restored. Tombstones (\`deletes: tombstones\`)
 in the config names, and with \`entities.from_reviews\` those that reviews name (if no selected stream is made of reviews, the
 source searches them once, and later only the new ones).
 
-1. Each entity has a cursor of its own, and each run reads its rows from \`feedback_lookback_days\` before that (a day at least),
-   because a late response does not change the time of a row; the rows are sent only if one of them is new or has changed.
+1. Each entity has its own cursor, and each run goes back \`feedback_lookback_days\` from it (at least a day), because a late
+   response does not change the time of a row; the rows are sent only if one of them is new or has changed.
 2. Up to 50 entities are asked for together, and those that one answer does not have completely are read one by one, in steps of
    time that fit a page; only a service that ignores \`fromDate\` and \`toDate\` is read page by page, by \`scrollKey\` or \`page\`, until
    two readings agree.
-3. Promised: every row of an entity that is there all the time, where the service heeds dates, or where its keys or pages lead to
-   the end.
+3. We promise every row that is there during the whole run, if the service applies the dates, or if its keys or pages lead to the
+   end.
 4. Where that cannot be shown, a warning names the entity and what was seen, its state stays where it is, the other entities are
    read, and the next run asks again; a full refresh ends INCOMPLETE then, since it would delete the entity's rows.
-5. Not promised: deletions, of which the service does not tell here (a deleted comment stays in the warehouse until the stream is
+5. We don't promise deletions, of which the service does not tell here (a deleted comment stays in the warehouse until the stream is
    refreshed), and rows older than the days in which a service answers, which a warning tells.
 
 `

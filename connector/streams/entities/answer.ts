@@ -17,7 +17,7 @@ export type EntityRequest = {
   readonly byDays?: boolean
   /** The days of an earlier page, since a key may hold only for requests with equal filters. */
   readonly days?: number
-  /** The key of the requested page, as the answer before gave it, in place of its number. */
+  /** The key that the last answer gave for this page; sent instead of its number. */
   readonly scrollKey?: string
 }
 
@@ -85,7 +85,7 @@ export const rowsOfEntity = (id: string, { entities }: EntityAnswer): EntityRows
 /** Requests have whole seconds, and a service may leave the fractions of its rows out of account. */
 const edgeMargin = 2000
 
-/** Whether rows lie outside the window (milliseconds), so that the service has not heeded its dates. */
+/** Whether rows lie outside the window (milliseconds), which shows that the service ignores its dates. */
 export const isOutside = ({ from, to }: Pick<EntityRequest, 'from' | 'to'>, { entities }: EntityAnswer): boolean =>
   entities.some(({ rows }) =>
     rows.some(({ mentionTime }) => {

@@ -137,7 +137,7 @@ const findWhole = async (
   const { shown } = reader
   const { entities, perPage } = answer
   if (entities.some(({ id }) => !group.ids.includes(id))) {
-    // Under ids of its own the service may list an entity as any of them.
+    // The service uses ids of its own, so we can't tell which entity is which.
     shown.maxIdentifiers = 1
     return []
   }

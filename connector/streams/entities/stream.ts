@@ -60,7 +60,7 @@ const minLookback = day
 /** An operation, and how its rows become records. */
 type EntityDefinition = EntityOperation & { readonly records: RecordBuilder }
 
-/** Reads rows by entity: each entity is a partition with a cursor of its own. */
+/** Reads rows by entity. Each entity has its own cursor. */
 const createEntityStreamReader = (definition: EntityDefinition): Reader<SourceEnv, Row> => ({
   name: definition.name,
   read: (source) => (requests) => {
