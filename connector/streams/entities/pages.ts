@@ -62,160 +62,206 @@ type Ending = 'said' | 'repeated'
 const digestKey = (key: string): string =>
   key.length <= 32 ? key : createHash('sha256').update(key).digest('base64url').slice(0, 22)
 
+/** What is read: all rows of an entity in a window, milliseconds. */
+type ScrolledWindow = {
+  readonly kind: EntityKind
+  readonly id: string
+  readonly from: number
+  readonly to: number
+  /** No earlier run has read it, and no later one will read it again. */
+  readonly isFirst: boolean
+}
+
+/** All readings of an entity; changed in place. */
+type Scroll = {
+  readonly reader: EntityReader
+  readonly window: ScrolledWindow
+  readonly byDays: boolean
+  /** The last reading that had a row, by the row's id. */
+  readonly lastReadings: Map<string, number>
+  /** The number of the current reading, and the reading before if that may be compared. */
+  number: number
+  current: Reading
+  previous: Reading | undefined
+  days: number | undefined
+  /** The page size to ask for; the smallest that an answer told; the longest page of the first reading. */
+  perPage: number | undefined
+  firstPerPage: number
+  firstLongest: number | undefined
+  repeatedEnds: number
+  refusedKeys: number
+  ignoresKeys: boolean
+  /** How many rows the last readings had, the first of these readings, and the different rows since. */
+  told: number
+  toldSince: number
+  toldRows: number
+}
+
+const startScroll = (reader: EntityReader, window: ScrolledWindow): Scroll => ({
+  reader,
+  window,
+  byDays: !reader.shown.usesDates,
+  lastReadings: new Map(),
+  number: 0,
+  current: newReading(reader.operation.firstPage),
+  previous: undefined,
+  days: undefined,
+  perPage: undefined,
+  firstPerPage: Number.POSITIVE_INFINITY,
+  firstLongest: undefined,
+  repeatedEnds: 0,
+  refusedKeys: 0,
+  ignoresKeys: false,
+  told: -1,
+  toldSince: 0,
+  toldRows: 0,
+})
+
 /**
  * Reads all rows of an entity page by page, by scroll keys where the service gives them, until two readings in a row agree. Each
- * page leaves as it comes; only the ids of its rows are held. Rows outside the window are not compared. `to`: milliseconds.
+ * page leaves as it comes; only the ids of its rows are held. Rows outside the window are not compared.
  */
-export async function* readToEnd(
-  reader: EntityReader,
-  window: {
-    readonly kind: EntityKind
-    readonly id: string
-    readonly from: number
-    readonly to: number
-    readonly isFirst: boolean
-  },
-): AsyncGenerator<EntityResult> {
-  const { operation, shown } = reader
-  const { kind, id, from, to, isFirst } = window
-  /** The last reading that had a row, by the row's id. */
-  const lastReadings = new Map<string, number>()
-  let current = newReading(operation.firstPage)
-  let previous: Reading | undefined
-  let number = 0
-  let days: number | undefined
-  let perPage: number | undefined
-  let [repeatedEnds, refusedKeys] = [0, 0]
-  let ignoresKeys = false
-  let firstPerPage = Number.POSITIVE_INFINITY
-  let firstLongest: number | undefined
-  const byDays = !shown.usesDates
-  /** How many rows the last readings had, the first of these readings, and the different rows since. */
-  let [told, toldSince, toldRows] = [-1, 0, 0]
-
-  const createRequest = (): EntityRequest => {
-    const { page, scrollKey } = current
-    return { kind, ids: [id], from, to, page, byDays, ...defined({ perPage, scrollKey, days }) }
-  }
-  /** Counts the rows of a page; whether one is new in this reading. */
-  const countPage = (rows: EntityRows['rows']): boolean => {
-    let hasFresh = false
-    for (const row of rows) {
-      const key = String(row[operation.key])
-      const last = lastReadings.get(key)
-      const time = toMillis(String(row.mentionTime))
-      const isInside = time >= from && time <= (reader.cutoff() ?? to)
-      if (isInside) current.served += 1
-      if (last === number) {
-        // Rows that come in front push others to the next page: these begin it.
-        if (hasFresh) current.hasRepeats = true
-        continue
-      }
-      hasFresh = true
-      lastReadings.set(key, number)
-      if (!isInside) continue
-      current.rows += 1
-      if (last === undefined || last < toldSince) toldRows += 1
-      if (last !== undefined && last === number - 1) current.shared += 1
-    }
-    current.answers += 1
-    current.barren = hasFresh ? 0 : current.barren + 1
-    if (rows.length > 0 && hasFresh) current.pagesWithRows += 1
-    current.longest = Math.max(current.longest, rows.length)
-    return hasFresh
-  }
-  /** How the reading ends with a page; undefined: it goes on. */
-  const findEnding = (answer: EntityAnswer, rows: EntityRows['rows'], hasFresh: boolean): Ending | undefined => {
-    const { scrollKey } = answer
-    const isFull = rows.length >= answer.perPage || [firstPerPage, shown.cut].includes(rows.length)
-    const ending = isFull ? 'repeated' : 'said'
-    if (scrollKey !== undefined && !ignoresKeys) {
-      const isUsed = current.usedKeys.has(digestKey(scrollKey))
-      current.usedKeys.add(digestKey(scrollKey))
-      current.scrollKey = scrollKey
-      return !hasFresh && (isUsed || current.barren >= maxBarrenPages) ? ending : undefined
-    }
-    if (shown.givesKeys && !ignoresKeys) return 'said'
-    if (
-      current.answers === 1 &&
-      judge(shown, { rows, pages: rowsOfEntity(id, answer)?.pages ?? 0 }, answer.perPage) === 'complete'
-    )
-      return 'said'
-    const isBehind = rows.length > 0 || answer.isRefused === true || current.barren >= emptyPagesAtEnd(shown)
-    if (!hasFresh && current.answers > 1 && isBehind) return ending
-    current.page += 1
-    return undefined
-  }
-  /** Whether no row is missing. A row that goes moves those behind it to a page that was read: then it is missing in the next reading. */
-  const isConfirmed = (ending: Ending, answer: EntityAnswer): boolean => {
-    const { answers, pagesWithRows, longest, rows, shared, hasRepeats } = current
-    if (hasRepeats) return false
-    if (previous !== undefined) return shared === previous.rows && (ending === 'said' || rows === previous.rows)
-    const isDoubtful = isFirst && longest === 0
-    if (ending === 'repeated' || pagesWithRows > 1 || isDoubtful) return false
-    return answers === 1 || longest < Math.min(answer.perPage, Math.max(1, shown.longest))
-  }
-  /** Whether two readings had equally many rows, and so many different ones have come since: whatever their order, none is missing. */
-  const hasAllTold = (ending: Ending): boolean => {
-    if (ending === 'said' && current.served === told && toldRows >= told) return true
-    if (current.served !== told) [told, toldSince, toldRows] = [current.served, number, current.rows]
-    return false
-  }
-  /** An order that depends on the page shows when pages have another size; a whole second in one answer has none. */
-  const sizeOfReading = (n: number, served: number): number | undefined => {
-    if (to - from <= 2000 && n <= 2 && served < maxAtOnce) return served + 1
-    const longest = firstLongest ?? 0
-    return longest === 0 ? undefined : longest > n ? longest - n : longest + n
-  }
-  const beginNext = (ending: Ending): void => {
-    repeatedEnds = ending === 'repeated' ? repeatedEnds + 1 : repeatedEnds
-    if (ending === 'repeated' && repeatedEnds > 1) {
-      if (ignoresKeys || current.usedKeys.size === 0) throw new EntityError(incomplete.cutOff)
-      ;[ignoresKeys, repeatedEnds] = [true, 0]
-    }
-    previous = ending === 'said' && !current.hasRepeats ? current : undefined
-    const { rows, served, longest } = current
-    firstLongest ??= longest
-    number += 1
-    if (number >= maxReadings) throw new EntityError(incomplete.changing(rows))
-    perPage = sizeOfReading(number, served)
-    current = newReading(operation.firstPage)
-  }
-  /** Begins the reading again where that may help. */
-  const recover = (error: unknown): void => {
-    const told = error instanceof EntityError ? error.error : undefined
-    if (told?._tag === 'TooLarge' && (perPage ?? defaultPerPage) > 1)
-      perPage = Math.floor(Math.min(perPage ?? Number.POSITIVE_INFINITY, current.longest || defaultPerPage) / 2)
-    else if (told !== undefined && current.scrollKey !== undefined && isKeyRefusal(told)) {
-      refusedKeys += 1
-      if (refusedKeys > maxRefusedKeys) throw new EntityError(incomplete.refusedKey)
-    } else throw error
-    number += 1
-    previous = undefined
-    current = newReading(operation.firstPage)
-  }
-
+export async function* readToEnd(reader: EntityReader, window: ScrolledWindow): AsyncGenerator<EntityResult> {
+  const { kind, id } = window
+  const scroll = startScroll(reader, window)
   for (;;) {
     let answer: EntityAnswer
     try {
-      answer = await reader.ask(createRequest())
+      answer = await reader.ask(createRequest(scroll))
     } catch (error) {
-      recover(error)
+      recover(scroll, error)
       continue
     }
-    days ??= answer.days
-    firstPerPage = Math.min(firstPerPage, answer.perPage)
+    scroll.days ??= answer.days
+    scroll.firstPerPage = Math.min(scroll.firstPerPage, answer.perPage)
     const found = rowsOfEntity(id, answer)
-    const rows = found?.rows ?? []
-    const hasFresh = countPage(rows)
-    const ending = findEnding(answer, rows, hasFresh)
-    showLengths(shown, answer)
-    const reading = number
-    const isEnd = ending !== undefined && (isConfirmed(ending, answer) || hasAllTold(ending))
-    yield { kind, id, to: undefined, scroll: { reading, isEnd }, answer: E.right(found) }
+    const hasFresh = countPage(scroll, found?.rows ?? [])
+    const ending = findEnding(scroll, answer, found, hasFresh)
+    showLengths(reader.shown, answer)
+    const isEnd = ending !== undefined && (isConfirmed(scroll, ending, answer) || hasAllTold(scroll, ending))
+    yield { kind, id, to: undefined, scroll: { reading: scroll.number, isEnd }, answer: E.right(found) }
     if (isEnd) return
-    if (ending !== undefined) beginNext(ending)
+    if (ending !== undefined) beginNext(scroll, ending)
   }
+}
+
+const createRequest = ({ window, byDays, current, perPage, days }: Scroll): EntityRequest => {
+  const { kind, id, from, to } = window
+  const { page, scrollKey } = current
+  return { kind, ids: [id], from, to, page, byDays, ...defined({ perPage, scrollKey, days }) }
+}
+
+/** Counts the rows of a page; whether one is new in this reading. */
+const countPage = (scroll: Scroll, rows: EntityRows['rows']): boolean => {
+  const { reader, window, lastReadings, number, current } = scroll
+  let hasFresh = false
+  for (const row of rows) {
+    const key = String(row[reader.operation.key])
+    const last = lastReadings.get(key)
+    const time = toMillis(String(row.mentionTime))
+    const isInside = time >= window.from && time <= (reader.cutoff() ?? window.to)
+    if (isInside) current.served += 1
+    if (last === number) {
+      // Rows that come in front push others to the next page: these begin it.
+      if (hasFresh) current.hasRepeats = true
+      continue
+    }
+    hasFresh = true
+    lastReadings.set(key, number)
+    if (!isInside) continue
+    current.rows += 1
+    if (last === undefined || last < scroll.toldSince) scroll.toldRows += 1
+    if (last !== undefined && last === number - 1) current.shared += 1
+  }
+  current.answers += 1
+  current.barren = hasFresh ? 0 : current.barren + 1
+  if (hasFresh) current.pagesWithRows += 1
+  current.longest = Math.max(current.longest, rows.length)
+  return hasFresh
+}
+
+/** How the reading ends with a page; undefined: it goes on. */
+const findEnding = (
+  { reader: { shown }, current, firstPerPage, ignoresKeys }: Scroll,
+  { perPage, scrollKey, isRefused }: EntityAnswer,
+  found: EntityRows | undefined,
+  hasFresh: boolean,
+): Ending | undefined => {
+  const { rows, pages = 0 } = found ?? { rows: [] }
+  const isFull = rows.length >= perPage || [firstPerPage, shown.cut].includes(rows.length)
+  const ending = isFull ? 'repeated' : 'said'
+  if (scrollKey !== undefined && !ignoresKeys) {
+    const key = digestKey(scrollKey)
+    const isUsed = current.usedKeys.has(key)
+    current.usedKeys.add(key)
+    current.scrollKey = scrollKey
+    return !hasFresh && (isUsed || current.barren >= maxBarrenPages) ? ending : undefined
+  }
+  if (shown.givesKeys && !ignoresKeys) return 'said'
+  if (current.answers === 1 && judge(shown, { rows, pages }, perPage) === 'complete') return 'said'
+  const isBehind = rows.length > 0 || isRefused === true || current.barren >= emptyPagesAtEnd(shown)
+  if (!hasFresh && current.answers > 1 && isBehind) return ending
+  current.page += 1
+  return undefined
+}
+
+/** Whether no row is missing. A row that goes moves those behind it to a page that was read: then it is missing in the next reading. */
+const isConfirmed = ({ reader, window, current, previous }: Scroll, ending: Ending, answer: EntityAnswer): boolean => {
+  const { answers, pagesWithRows, longest, rows, shared, hasRepeats } = current
+  if (hasRepeats) return false
+  if (previous !== undefined) return shared === previous.rows && (ending === 'said' || rows === previous.rows)
+  const isDoubtful = window.isFirst && longest === 0
+  if (ending === 'repeated' || pagesWithRows > 1 || isDoubtful) return false
+  return answers === 1 || longest < Math.min(answer.perPage, Math.max(1, reader.shown.longest))
+}
+
+/** Whether two readings had equally many rows, and so many different ones have come since: whatever their order, none is missing. */
+const hasAllTold = (scroll: Scroll, ending: Ending): boolean => {
+  const { current, told, toldRows, number } = scroll
+  if (ending === 'said' && current.served === told && toldRows >= told) return true
+  if (current.served !== told)
+    Object.assign(scroll, { told: current.served, toldSince: number, toldRows: current.rows })
+  return false
+}
+
+/** An order that depends on the page shows when pages have another size; a whole second in one answer has none. */
+const chooseSize = ({ window: { from, to }, number, firstLongest = 0 }: Scroll, served: number): number | undefined => {
+  if (to - from <= 2000 && number <= 2 && served < maxAtOnce) return served + 1
+  if (firstLongest === 0) return undefined
+  return firstLongest > number ? firstLongest - number : firstLongest + number
+}
+
+const beginNext = (scroll: Scroll, ending: Ending): void => {
+  const { current, ignoresKeys } = scroll
+  if (ending === 'repeated') scroll.repeatedEnds += 1
+  if (ending === 'repeated' && scroll.repeatedEnds > 1) {
+    if (ignoresKeys || current.usedKeys.size === 0) throw new EntityError(incomplete.cutOff)
+    scroll.ignoresKeys = true
+    scroll.repeatedEnds = 0
+  }
+  scroll.firstLongest ??= current.longest
+  beginReading(scroll, ending === 'said' && !current.hasRepeats ? current : undefined)
+  if (scroll.number >= maxReadings) throw new EntityError(incomplete.changing(current.rows))
+  scroll.perPage = chooseSize(scroll, current.served)
+}
+
+const beginReading = (scroll: Scroll, previous: Reading | undefined): void => {
+  scroll.number += 1
+  scroll.previous = previous
+  scroll.current = newReading(scroll.reader.operation.firstPage)
+}
+
+/** Begins the reading again where that may help. */
+const recover = (scroll: Scroll, error: unknown): void => {
+  const { current, perPage } = scroll
+  const told = error instanceof EntityError ? error.error : undefined
+  if (told?._tag === 'TooLarge' && (perPage ?? defaultPerPage) > 1)
+    scroll.perPage = Math.floor(Math.min(perPage ?? Number.POSITIVE_INFINITY, current.longest || defaultPerPage) / 2)
+  else if (told !== undefined && current.scrollKey !== undefined && isKeyRefusal(told)) {
+    scroll.refusedKeys += 1
+    if (scroll.refusedKeys > maxRefusedKeys) throw new EntityError(incomplete.refusedKey)
+  } else throw error
+  beginReading(scroll, undefined)
 }
 
 /** The page size from which to go down where a first answer is too large. */
