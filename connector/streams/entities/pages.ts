@@ -33,7 +33,7 @@ type Reading = {
   pagesWithRows: number
   barren: number
   longest: number
-  /** The rows of the window, repeats among them; the different ones; and how many of those the reading before had. */
+  /** The rows that are compared, repeats among them; the different ones; and how many of those the reading before had. */
   served: number
   rows: number
   shared: number
@@ -119,7 +119,7 @@ const startScroll = (reader: EntityReader, window: ScrolledWindow): Scroll => ({
 
 /**
  * Reads all rows of an entity page by page, by scroll keys where the service gives them, until two readings in a row agree. Each
- * page leaves as it comes; only the ids of its rows are held. Rows outside the window are not compared.
+ * page leaves as it comes; only the ids of its rows are held.
  */
 export async function* readToEnd(reader: EntityReader, window: ScrolledWindow): AsyncGenerator<EntityResult> {
   const { kind, id } = window
@@ -151,16 +151,22 @@ const createRequest = ({ window, byDays, current, perPage, days }: Scroll): Enti
   return { kind, ids: [id], from, to, page, byDays, ...defined({ perPage, scrollKey, days }) }
 }
 
+/** The days of a request begin up to two days before its window; with one more for services that begin them at midnight. */
+const slidingMillis = 3 * 86_400_000
+
+/** Whether readings are compared by a row: not by one that came after the run began, nor by one that slides out of the days. */
+const isCompared = ({ reader, window: { from, to } }: Scroll, time: number): boolean =>
+  time <= (reader.cutoff() ?? to) && (time >= from || time < from - slidingMillis)
+
 /** Counts the rows of a page; whether one is new in this reading. */
 const countPage = (scroll: Scroll, rows: EntityRows['rows']): boolean => {
-  const { reader, window, lastReadings, number, current } = scroll
+  const { reader, lastReadings, number, current } = scroll
   let hasFresh = false
   for (const row of rows) {
     const key = String(row[reader.operation.key])
     const last = lastReadings.get(key)
-    const time = toMillis(String(row.mentionTime))
-    const isInside = time >= window.from && time <= (reader.cutoff() ?? window.to)
-    if (isInside) current.served += 1
+    const counts = isCompared(scroll, toMillis(String(row.mentionTime)))
+    if (counts) current.served += 1
     if (last === number) {
       // Rows that come in front push others to the next page: these begin it.
       if (hasFresh) current.hasRepeats = true
@@ -168,7 +174,7 @@ const countPage = (scroll: Scroll, rows: EntityRows['rows']): boolean => {
     }
     hasFresh = true
     lastReadings.set(key, number)
-    if (!isInside) continue
+    if (!counts) continue
     current.rows += 1
     if (last === undefined || last < scroll.toldSince) scroll.toldRows += 1
     if (last !== undefined && last === number - 1) current.shared += 1

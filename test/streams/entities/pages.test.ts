@@ -118,6 +118,20 @@ describe('transparency reviews of a service of any kind', () => {
   })
 })
 
+it('two readings must agree on the rows outside the window too: few may lie inside, all of them on pages that come again', async () => {
+  const service = simulateService(
+    { ...publishedTraits, page: 'used', key: 'cycle', echo: 'requested', echoedSize: 'requested', maxPageSize: 13 },
+    181_886,
+  )
+  service.setTraits({ maxDays: undefined, order: 'scattered' })
+  const destination = createFeedbackDestination()
+  for (let run = 0; run < 2; run += 1) {
+    service.advanceClock(60_000)
+    const { records, failures } = await destination.run(transparencyReviewsStream, sourceAt(service))
+    expect([run === 0 ? service.truth(startDate - 1000).length : 0, []]).toEqual([records, failures])
+  }
+})
+
 const readReviews = (service: ScrollService, state = {}, overrides: Partial<SourceEnv> = {}) =>
   readAll(sourceAt(service, overrides), [transparencyReviewsStream], state)
 
