@@ -179,6 +179,7 @@ export {
 export { decodeAirbyteState, decodeSingerState, formatStateFile, type SingerState } from './state-file'
 export {
   type BatchAnswer,
+  type Derivation,
   defineSink,
   defineStream,
   encodeRow,
@@ -190,6 +191,7 @@ export {
   type LogLevel,
   type Message,
   type OpenSink,
+  type PartStep,
   type PreparedItem,
   type Projection,
   pickAttributes,
@@ -198,6 +200,7 @@ export {
   type RecordChange,
   type RecordVerdict,
   type Row,
+  type SharedRecords,
   type Sink,
   type SinkNote,
   type Stream,

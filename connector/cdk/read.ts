@@ -16,6 +16,8 @@ export type ReadRun<Env> = {
   /** The states that the caller has, those included that this run does not go on from; `state` if left out. */
   readonly previous?: SourceState
   readonly holdsRows?: HoldsRows
+  /** Whether the consumer makes the rows of streams that have a derivation. */
+  readonly derives?: boolean
   readonly now: () => number
   readonly checkpointInterval: CheckpointInterval
   /** Once aborted, nothing more is fetched and each open stream sends its last checkpoint. */
@@ -66,8 +68,9 @@ function* failGroup<Env>(group: ReadonlyArray<SelectedStream<Env>>, failure: Fai
 }
 
 const startedMessage = <Env>(stream: Stream<Env>, selection: StreamSelection): Message => {
-  const { name, schema, primaryKey, cursor } = stream
-  return { _tag: 'Started', stream: { name, schema, primaryKey, cursor, syncMode: syncModeOf(stream, selection) } }
+  const { name, schema, primaryKey, cursor, derivation } = stream
+  const info = { name, schema, primaryKey, cursor, syncMode: syncModeOf(stream, selection) }
+  return { _tag: 'Started', stream: { ...info, ...defined({ derivation }) } }
 }
 
 const unknownStreamFailure = (name: string, known: ReadonlyMap<string, unknown>): Failure =>
@@ -78,11 +81,15 @@ const unknownStreamFailure = (name: string, known: ReadonlyMap<string, unknown>)
 /** What a stream has sent in this run, and its newest state that was not sent yet. */
 type ReadProgress = {
   readonly name: string
+  /** Whether the consumer makes its rows of other records, so that nobody else can count them. */
+  readonly isMade: boolean
   pendingState: O.Option<() => unknown>
   lastText: O.Option<string>
   running: boolean
-  /** Records since the last checkpoint that was sent. */
+  /** Records since the last checkpoint that was sent; NaN where the consumer makes them. */
   count: number
+  /** The same, but the records that such rows are made of. */
+  read: number
   lastCheckpointAt: number
   /** Its next checkpoint is sent. */
   isDue: boolean
@@ -99,10 +106,12 @@ async function* readGroup<Env>(
     const { name } = stream
     progressByStream.set(name, {
       name,
+      isMade: stream.derivation !== undefined && stream.derivation._tag !== 'record',
       pendingState: O.none,
       lastText: O.none,
       running: false,
       count: 0,
+      read: 0,
       lastCheckpointAt: run.now(),
       isDue: false,
     })
@@ -160,6 +169,10 @@ function* toMessages<Env>(
     yield { ...event, _tag: 'Log' }
     return
   }
+  if (event._tag === 'SharedRows') {
+    yield* sharedMessages(progressByStream, event, run.now())
+    return
+  }
   const progress = progressByStream.get(event.stream)
   if (progress === undefined) return
   if (event._tag === 'Rows') {
@@ -185,8 +198,24 @@ const isCheckpointDue = <Env>(
   { checkpointInterval: { records, millis }, now }: ReadRun<Env>,
   group: ReadonlyArray<ReadProgress>,
 ): boolean =>
-  group.reduce((sum, { count }) => sum + count, 0) >= records * group.length ||
+  group.reduce((sum, { read }) => sum + read, 0) >= records * group.length ||
   group.some(({ pendingState, lastCheckpointAt }) => O.isSome(pendingState) && now() - lastCheckpointAt >= millis)
+
+function* sharedMessages(
+  progressByStream: ReadonlyMap<string, ReadProgress>,
+  { streams: names, rows, hasUndeclared }: ReaderEvent & { readonly _tag: 'SharedRows' },
+  at: number,
+): Generator<Message> {
+  const open = names.flatMap((name) => progressByStream.get(name) ?? [])
+  if (rows.length === 0 || open.length === 0) return
+  for (const progress of open) {
+    if (!progress.running) yield { _tag: 'Running', stream: progress.name }
+    progress.running = true
+    progress.count += progress.isMade ? Number.NaN : rows.length
+    progress.read += rows.length
+  }
+  yield { _tag: 'SharedRecords', streams: open.map(({ name }) => name), rows, hasUndeclared, at }
+}
 
 function* recordMessages(
   progress: ReadProgress,
@@ -197,6 +226,7 @@ function* recordMessages(
   if (!progress.running) yield { _tag: 'Running', stream: progress.name, ...defined({ total }) }
   progress.running = true
   progress.count += rows.length
+  progress.read += rows.length
   yield { _tag: 'Records', stream: progress.name, rows, at }
 }
 
@@ -217,13 +247,14 @@ function* checkpointMessages(progress: ReadProgress, at: number): Generator<Mess
   progress.lastText = O.some(text)
   yield { _tag: 'Checkpoint', stream: progress.name, state, count: progress.count }
   progress.count = 0
+  progress.read = 0
 }
 
 const syncModeOf = <Env>(stream: Stream<Env>, { syncMode }: StreamSelection) =>
   stream.syncModes.includes(syncMode) ? syncMode : 'full_refresh'
 
 const streamRequestOf =
-  <Env>({ state, previous = state, holdsRows }: ReadRun<Env>) =>
+  <Env>({ state, previous = state, holdsRows, derives = false }: ReadRun<Env>) =>
   ({ stream, selection }: SelectedStream<Env>): StreamRequest<unknown> => {
     const syncMode = syncModeOf(stream, selection)
     return {
@@ -232,6 +263,7 @@ const streamRequestOf =
       state: O.fromNullable(state[stream.name]),
       attributes: selection.attributes,
       project: stream.projector(),
+      derives: derives && stream.derivation !== undefined && O.isNone(selection.attributes),
       replaces: selection.replaces ?? syncMode === 'full_refresh',
       ...defined({ previous: previous[stream.name], holdsRows }),
     }

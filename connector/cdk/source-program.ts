@@ -140,7 +140,7 @@ export type MessageCopy = {
 export type ReadOutcome = 'complete' | 'failed' | 'stopped'
 
 /** What a run reads, and from where it goes on. `order`: the streams in another order than the source's. */
-export type ReadSelection<Env> = Pick<ReadRun<Env>, 'catalog' | 'state' | 'previous' | 'holdsRows'> & {
+export type ReadSelection<Env> = Pick<ReadRun<Env>, 'catalog' | 'state' | 'previous' | 'holdsRows' | 'derives'> & {
   readonly order?: ReadonlyArray<Stream<Env>>
 }
 
@@ -160,7 +160,7 @@ const listFullOnly = <Env>(streams: ReadonlyArray<Stream<Env>>, catalog: Catalog
 export const consumeMessages = async <Env>(
   io: Pick<CommandIo, 'stop' | 'redactText'>,
   { streams, env, service, onWait = neverWait }: OpenSource<Env>,
-  { catalog, state, previous, holdsRows, order = streams }: ReadSelection<Env>,
+  { catalog, state, previous, holdsRows, derives, order = streams }: ReadSelection<Env>,
   consumers: ReadonlyArray<MessageConsumer>,
 ): Promise<ReadOutcome> => {
   let failed = false
@@ -179,7 +179,7 @@ export const consumeMessages = async <Env>(
     env,
     catalog: catalog.filter(({ name }) => !isForeign(name)),
     state: Object.fromEntries(Object.entries(state).map(([name, value]) => [name, removeService(value)])),
-    ...defined({ previous, holdsRows }),
+    ...defined({ previous, holdsRows, derives }),
     now: Date.now,
     checkpointInterval,
     stop: io.stop,

@@ -131,6 +131,28 @@ export type Row = {
 
 export type SyncMode = 'full_refresh' | 'incremental'
 
+/**
+ * A step into a record: a member that is an object, or a list of objects. `key`: without this member an object is left out; `as`: the
+ * name under which the rows made of it carry that key; `index`: the name under which they carry its place in the list, from 0.
+ */
+export type PartStep = {
+  readonly name: string
+  readonly isList: boolean
+  readonly key?: string
+  readonly as?: string
+  readonly index?: string
+}
+
+/**
+ * How the rows of a stream are made of the records of its reader. record: they are these records; part: objects inside them, without the
+ * members `omitted`; dimension: an object that many records name, once for each version; pair: each pair of two texts of such objects.
+ */
+export type Derivation =
+  | { readonly _tag: 'record' }
+  | { readonly _tag: 'part'; readonly steps: ReadonlyArray<PartStep>; readonly omitted: ReadonlyArray<string> }
+  | { readonly _tag: 'dimension'; readonly member: string }
+  | { readonly _tag: 'pair'; readonly steps: ReadonlyArray<PartStep>; readonly names: readonly [string, string] }
+
 /** What a consumer must know of a stream before its first record. */
 export type StreamInfo = {
   readonly name: string
@@ -138,6 +160,7 @@ export type StreamInfo = {
   readonly primaryKey: ReadonlyArray<string>
   readonly cursor: Option<string>
   readonly syncMode: SyncMode
+  readonly derivation?: Derivation
 }
 
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
@@ -168,6 +191,18 @@ export type CheckpointMessage =
     })
 
 /**
+ * Records of which the consumer makes the rows of several streams, as their derivations say. `hasUndeclared`: objects inside them may
+ * have members that no schema declares. Sent only to a consumer that asks for it.
+ */
+export type SharedRecords = {
+  readonly _tag: 'SharedRecords'
+  readonly streams: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<Row>
+  readonly hasUndeclared: boolean
+  readonly at: number
+}
+
+/**
  * What a run sends, whatever the protocol. Per stream: Started, Running, Records and Checkpoints, Finished or Failed. A state
  * that came in as text is a `JsonText`.
  */
@@ -177,6 +212,7 @@ export type Message =
   | { readonly _tag: 'Running'; readonly stream: string; readonly total?: number }
   /** `at`: milliseconds since 1970. */
   | { readonly _tag: 'Records'; readonly stream: string; readonly rows: ReadonlyArray<Row>; readonly at: number }
+  | SharedRecords
   | CheckpointMessage
   /** `extent`: whether the records were everything there is or only what changed; unknown: the source may have been cut short. Only decoders set it. */
   | { readonly _tag: 'Finished'; readonly stream: string; readonly extent?: 'everything' | 'changes' | 'unknown' }
@@ -204,6 +240,8 @@ export type StreamRequest<Item> = {
   /** The top-level attributes to send; none: all of them. */
   readonly attributes: Option<ReadonlySet<string>>
   readonly project: Projection<Item>
+  /** Whether the caller makes the stream's rows itself, of the records that the reader sends as `SharedRows`. */
+  readonly derives?: boolean
   /** Whether a complete read removes the rows that it does not bring, unless it goes on from a state. */
   readonly replaces?: boolean
   /** The stream's last state as the caller has it, also where the run does not go on from it. */
@@ -222,6 +260,8 @@ export type HoldsRows = (streams: ReadonlyArray<string>) => Promise<boolean>
 export type ReaderEvent =
   /** `total`: how many rows the stream sends in this run, if its reader knows that with the first of them. */
   | { readonly _tag: 'Rows'; readonly stream: string; readonly rows: ReadonlyArray<Row>; readonly total?: number }
+  /** Records that belong to all of these streams, which derive their rows. */
+  | (Omit<SharedRecords, '_tag' | 'at'> & { readonly _tag: 'SharedRows' })
   | { readonly _tag: 'Checkpoint'; readonly stream: string; readonly state: () => unknown }
   /** `skipped`: a stream that has nothing to read, for the reason in the message. */
   | { readonly _tag: 'Note'; readonly level: LogLevel; readonly message: string; readonly skipped?: string }
@@ -246,6 +286,8 @@ export type Stream<Env> = {
   /** The selected streams with the same reader object are read together. */
   readonly reader: Reader<Env, unknown>
   readonly projector: () => Projection<unknown>
+  /** How its rows are made of the records of its reader, where a consumer can make them too. */
+  readonly derivation?: Derivation
 }
 
 /** Declares a stream; the compiler checks key and cursor against the codec. Without a cursor it is full refresh only. */
@@ -256,6 +298,7 @@ export const defineStream = <Env, Item, A>(
     readonly primaryKey: ReadonlyArray<keyof A & string>
     readonly cursor?: keyof A & string
     readonly reader: Reader<Env, Item>
+    readonly derivation?: Derivation
   } & (
     | { readonly project: Projection<Item> }
     /** Creates a projection for each run, for one that remembers items. */
@@ -268,6 +311,7 @@ export const defineStream = <Env, Item, A>(
   cursor: O.fromNullable(declared.cursor),
   syncModes: declared.cursor === undefined ? ['full_refresh'] : ['full_refresh', 'incremental'],
   reader: declared.reader as Reader<Env, unknown>,
+  ...(declared.derivation === undefined ? {} : { derivation: declared.derivation }),
   projector: ('projector' in declared ? declared.projector : () => declared.project) as () => Projection<unknown>,
 })
 

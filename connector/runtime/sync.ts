@@ -92,11 +92,12 @@ export const syncSnapshot = async (
       Date.now,
       await readEarlierRanges(room.readReceivedRange(snapshot), state, streams),
     )
-    const outcome = await consumeMessages(io, configured, { catalog, state, holdsRows: writer.holdsRows }, [
-      writer.write,
-      async (message) => log.add(message),
-      reporter.report,
-    ]).finally(reporter.finish)
+    const outcome = await consumeMessages(
+      io,
+      configured,
+      { catalog, state, holdsRows: writer.holdsRows, derives: !room.isLakePath(path) },
+      [writer.write, async (message) => log.add(message), reporter.report],
+    ).finally(reporter.finish)
     const summaries = await writer.finish()
     const savedState = await room.readLoadStates(snapshot, share)
     const merge = flow(
@@ -266,10 +267,12 @@ export const createProgressReporter = (
         scan = newScanProgress(`${names[0]}${names.length > 1 ? ` and ${names.length - 1} more` : ''}`, now())
         return io.printProgress(formatScanProgress(scan, now()))
       }
+      case 'SharedRecords':
       case 'Records': {
         scan.rows += message.rows.length
         const last = message.rows.at(-1)
-        if (last !== undefined) sampleTime(message.stream, last.json)
+        const stream = message._tag === 'Records' ? message.stream : (message.streams[0] ?? '')
+        if (last !== undefined) sampleTime(stream, last.json)
         return io.printProgress(formatScanProgress(scan, now()))
       }
       case 'Waiting':

@@ -114,6 +114,12 @@ async function* look<Item>(
       reported.add(event.message)
       continue
     }
+    if (event._tag === 'SharedRows') {
+      // They show that the lists of all these streams have rows, even where no row is made of them.
+      for (const name of event.streams) yield* noteRows(source, watched.get(name))
+      yield next
+      continue
+    }
     const found = watched.get(event.stream)
     if (found === undefined) yield next
     else yield* passOn(source, found, event)
@@ -124,6 +130,12 @@ async function* look<Item>(
   return empty
 }
 
+function* noteRows(source: SourceEnv, found: Watched<never> | undefined): Iterable<E.Either<never, ReaderEvent>> {
+  if (found === undefined) return
+  found.hasRows = true
+  yield* releaseCheckpoint(source, found)
+}
+
 /**
  * Sends an event of a watched stream, and what was held back before it. Its newest checkpoint waits until its list has
  * shown a row.
@@ -131,7 +143,7 @@ async function* look<Item>(
 function* passOn(
   source: SourceEnv,
   found: Watched<never>,
-  event: Exclude<ReaderEvent, NoteEvent>,
+  event: Exclude<ReaderEvent, NoteEvent | { readonly _tag: 'SharedRows' }>,
 ): Iterable<E.Either<never, ReaderEvent>> {
   if (event._tag === 'Rows') found.hasRows ||= event.rows.length > 0
   yield* found.hasRows ? releaseCheckpoint(source, found) : releaseProgress(source, found)

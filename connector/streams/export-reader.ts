@@ -214,8 +214,8 @@ const readSharedScan = <Item>(
   streams: ReadonlyArray<SharedStreamProgress<Item>>,
 ): Feed<Failure, ReaderEvent> => {
   const digest = digestFilters(operation.filters(source))
-  const names = streams.map(({ request }) => request.stream)
-  const clock = watchServiceTime(operation.fetch(source, names), source.now)
+  const projected = streams.flatMap(({ request }) => (request.derives ? [] : [request.stream]))
+  const clock = watchServiceTime(operation.fetch(source, projected), source.now)
   const known = watchKnownRows(
     clock.fetch,
     streams.map(({ state }) => state),
@@ -243,7 +243,17 @@ const readSharedScan = <Item>(
     completion = item.completion
     for (const message of pages.drain()) yield { _tag: 'Note', level: 'warn', message }
     for (const note of item.notes) yield { _tag: 'Note', ...note }
-    yield* rowEvents(streamsRead, item.rows, toItem)
+    yield* sharedRowEvents(
+      streamsRead.filter(({ request }) => request.derives),
+      item.rows,
+      pages.hasNested(),
+      toItem,
+    )
+    yield* rowEvents(
+      streamsRead.filter(({ request }) => !request.derives),
+      item.rows,
+      toItem,
+    )
     if (completion !== undefined) return yield* endEvents(endOf(completion, streamsRead))
     for (const stream of streamsRead) yield toOpenCheckpoint(source, digest, stream, item.resumeToken)
   }
@@ -454,6 +464,28 @@ const toScanStart = <Item>(
 
 const earlierCursor = (a: O.Option<number>, b: O.Option<number>): O.Option<number> =>
   O.isNone(a) || O.isNone(b) ? O.none : O.some(Math.min(a.value, b.value))
+
+/** The records, those together that the same streams have not sent yet. */
+function* sharedRowEvents<Item>(
+  streams: ReadonlyArray<SharedStreamProgress<Item>>,
+  records: ReadonlyArray<CutRecord>,
+  hasUndeclared: boolean,
+  toItem: (record: CutRecord) => Item,
+): Iterable<ReaderEvent> {
+  if (streams.length === 0) return
+  const groups = new Map<string, { readonly streams: ReadonlyArray<string>; readonly rows: Row[] }>()
+  for (const record of records) {
+    // It also notes which entities the record names.
+    toItem(record)
+    const names = streams.filter(({ isNew }) => isNew(record)).map(({ request }) => request.stream)
+    const key = names.join()
+    const group = groups.get(key) ?? { streams: names, rows: [] }
+    groups.set(key, group)
+    group.rows.push(record)
+  }
+  for (const { streams: names, rows } of groups.values())
+    if (names.length > 0) yield { _tag: 'SharedRows', streams: names, rows, hasUndeclared }
+}
 
 /** How many records go to every stream at a time: the rows made of them are consumed before the next are looked into. */
 const recordsPerGroup = 64

@@ -9,9 +9,9 @@ import {
   Sentiment,
   TaskDetails,
 } from '../api'
-import { defineStream, type Row } from '../cdk'
-import { createExtractor, type FieldOffset, hasField, type ObjectOffsets, rawFieldText } from '../export'
-import { type ReviewFields, type ReviewItem, reviewExportReader } from './reviews'
+import { type Derivation, defineStream, type PartStep, type Row } from '../cdk'
+import { createExtractor, type FieldOffset, hasField, rawFieldText } from '../export'
+import { type ReviewItem, reviewExportReader } from './reviews'
 
 const reviewKeyProps = {
   reviewId: describeAttribute('Id of the review')(Int64),
@@ -50,108 +50,94 @@ const ReviewEngagement = t.intersection(
   'ReviewEngagement',
 )
 
-/** An object of a review as a record: without the `omitted` members, and with the `added` ones at its end. */
-type EncodeChild = (object: FieldOffset, omitted: ReadonlyArray<FieldOffset | undefined>, added: string) => Row
+/** An object of a review with the offsets of the members that streams read, whatever its type. */
+type Part = FieldOffset & {
+  readonly members?: Readonly<Record<string, Part | undefined>>
+  readonly elements?: ReadonlyArray<Part>
+}
 
-/** The child records of a review. Each carries the version of its review, so that those of older versions can be recognised. */
-const createChildProjector =
-  (encodeChildren: (fields: ReviewFields, encodeChild: EncodeChild) => ReadonlyArray<Row>) => () => {
+/**
+ * The rows that a derivation makes of the objects in a review: each with the review and its version, so that rows of older versions can
+ * be told. The consumers that make them in SQL follow the same derivation.
+ */
+const createPartProjector =
+  ({ steps, omitted }: PartDerivation) =>
+  () => {
     const extractObject = createExtractor()
+    const names = steps.flatMap(({ as, index }) => [as, index].flatMap((name) => name ?? []))
+    const excluded = [...omitted, ...names, 'reviewId', 'reviewModifiedTime']
     return ({ readFields }: ReviewItem): ReadonlyArray<Row> => {
-      const fields = readFields()
-      return encodeChildren(fields, (object, omitted, added) => extractObject(fields.json, object, omitted, added))
+      const { json, members, versionMembers } = readFields()
+      const rows: Row[] = []
+      const visit = (part: Part, [step, ...others]: ReadonlyArray<PartStep>, carried: string): void => {
+        if (step === undefined) {
+          const without = excluded.map((name) => part.members?.[name])
+          rows.push(extractObject(json, part, without, `${carried}${versionMembers}`))
+          return
+        }
+        const found = part.members?.[step.name]
+        if (!hasField(json, found)) return
+        for (const [at, element] of (step.isList ? (found.elements ?? []) : [found]).entries()) {
+          const key = step.key === undefined ? undefined : element.members?.[step.key]
+          if (step.key !== undefined && !hasField(json, key)) continue
+          const added = [
+            ...(step.as === undefined || key === undefined ? [] : [`"${step.as}":${rawFieldText(json, key)},`]),
+            ...(step.index === undefined ? [] : [`"${step.index}":${at},`]),
+          ]
+          visit(element, others, carried + added.join(''))
+        }
+      }
+      visit({ key: 0, from: 0, to: json.length, members: members as NonNullable<Part['members']> }, steps, '')
+      return rows
     }
   }
 
-const noRows: ReadonlyArray<never> = []
+type PartDerivation = Extract<Derivation, { readonly _tag: 'part' }>
 
-type ContentMembers = ReviewFields['contents'][number]['members']
-type ContentChild = ObjectOffsets<{ readonly [name in 'reviewId' | 'reviewModifiedTime' | 'contentId']: 'value' }>
+const childStream = (steps: ReadonlyArray<PartStep>, omitted: ReadonlyArray<string> = []) => {
+  const derivation: PartDerivation = { _tag: 'part', steps, omitted }
+  return {
+    cursor: 'reviewModifiedTime',
+    reader: reviewExportReader,
+    derivation,
+    projector: createPartProjector(derivation),
+  } as const
+}
 
-/** The child records in one list of each content; an element without a key is left out. */
-const createContentChildProjector = <Child extends ContentChild>(
-  listOf: (content: ContentMembers) => { readonly elements: ReadonlyArray<Child> } | undefined,
-  keyOf: (members: Child['members']) => FieldOffset | undefined,
-) =>
-  createChildProjector(({ json, contents, versionMembers }, encodeChild) => {
-    const rows: Row[] = []
-    for (const { members: content } of contents) {
-      const elements = listOf(content)?.elements ?? noRows
-      if (elements.length === 0 || content.id === undefined) continue
-      const added = `"contentId":${rawFieldText(json, content.id)},${versionMembers}`
-      for (const element of elements) {
-        const { reviewId, reviewModifiedTime, contentId } = element.members
-        if (hasField(json, keyOf(element.members)))
-          rows.push(encodeChild(element, [reviewId, reviewModifiedTime, contentId], added))
-      }
-    }
-    return rows
-  })
-
-const childStreamOptions = { cursor: 'reviewModifiedTime', reader: reviewExportReader } as const
+const contents: PartStep = { name: 'contents', isList: true, key: 'id' }
+const namedContents: PartStep = { ...contents, as: 'contentId' }
 
 export const reviewContentsStream = defineStream({
-  ...childStreamOptions,
+  ...childStream([contents], ['sentiments', 'liabilities']),
   name: 'review_contents',
   codec: ReviewContent,
   primaryKey: ['reviewId', 'id'],
-  projector: createChildProjector(({ contents, versionMembers }, encodeChild) =>
-    contents.map((content) => {
-      const { sentiments, liabilities, reviewId, reviewModifiedTime } = content.members
-      return encodeChild(content, [sentiments, liabilities, reviewId, reviewModifiedTime], versionMembers)
-    }),
-  ),
 })
 
 export const reviewSentimentsStream = defineStream({
-  ...childStreamOptions,
+  ...childStream([namedContents, { name: 'sentiments', isList: true, key: 'id' }]),
   name: 'review_sentiments',
   codec: ReviewSentiment,
   primaryKey: ['reviewId', 'contentId', 'id'],
-  projector: createContentChildProjector(
-    ({ sentiments }) => sentiments,
-    ({ id }) => id,
-  ),
 })
 
 export const reviewLiabilitiesStream = defineStream({
-  ...childStreamOptions,
+  ...childStream([namedContents, { name: 'liabilities', isList: true, key: 'liabilityId' }]),
   name: 'review_liabilities',
   codec: ReviewLiability,
   primaryKey: ['reviewId', 'contentId', 'liabilityId'],
-  projector: createContentChildProjector(
-    ({ liabilities }) => liabilities,
-    ({ liabilityId }) => liabilityId,
-  ),
 })
 
 export const reviewTasksStream = defineStream({
-  ...childStreamOptions,
+  ...childStream([{ name: 'taskDetails', isList: false }]),
   name: 'review_tasks',
   codec: ReviewTask,
   primaryKey: ['reviewId'],
-  projector: createChildProjector(({ json, members: { taskDetails }, versionMembers }, encodeChild) =>
-    hasField(json, taskDetails)
-      ? [
-          encodeChild(
-            taskDetails,
-            [taskDetails.members.reviewId, taskDetails.members.reviewModifiedTime],
-            versionMembers,
-          ),
-        ]
-      : noRows,
-  ),
 })
 
 export const reviewEngagementsStream = defineStream({
-  ...childStreamOptions,
+  ...childStream([{ name: 'engagements', isList: true, index: 'position' }]),
   name: 'review_engagements',
   codec: ReviewEngagement,
   primaryKey: ['reviewId', 'position'],
-  projector: createChildProjector(({ members: { engagements }, versionMembers }, encodeChild) =>
-    (engagements?.elements ?? noRows).map((engagement, index) => {
-      const { position, reviewId, reviewModifiedTime } = engagement.members
-      return encodeChild(engagement, [position, reviewId, reviewModifiedTime], `"position":${index},${versionMembers}`)
-    }),
-  ),
 })

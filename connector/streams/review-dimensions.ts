@@ -97,6 +97,7 @@ export const locationsStream = defineStream({
   name: 'locations',
   codec: ReviewLocation,
   primaryKey: ['id'],
+  derivation: { _tag: 'dimension', member: 'location' },
   projector: createDimensionProjector(({ location }) => location),
 })
 
@@ -105,6 +106,7 @@ export const providersStream = defineStream({
   name: 'providers',
   codec: ReviewProvider,
   primaryKey: ['id'],
+  derivation: { _tag: 'dimension', member: 'provider' },
   projector: createDimensionProjector(({ provider }) => provider),
 })
 
@@ -113,6 +115,7 @@ export const sourcesStream = defineStream({
   name: 'sources',
   codec: ReviewSource,
   primaryKey: ['id'],
+  derivation: { _tag: 'dimension', member: 'source' },
   projector: createDimensionProjector(({ source }) => source),
 })
 
@@ -121,6 +124,14 @@ export const categoriesStream = defineStream({
   name: 'categories',
   codec: ReviewCategory,
   primaryKey: ['id'],
+  derivation: {
+    _tag: 'pair',
+    steps: [
+      { name: 'contents', isList: true },
+      { name: 'sentiments', isList: true },
+    ],
+    names: ['category', 'subCategory'],
+  },
   projector: () => {
     // A category is nothing but its key, so a newer review cannot show that it has changed.
     const isNewPair = createPairFilter()

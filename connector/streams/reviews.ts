@@ -48,8 +48,6 @@ export const reviewFieldTree = {
 export type ReviewFields = {
   readonly json: Uint8Array
   readonly members: ReviewMembers
-  /** The contents that have an id: without one, neither a content nor its children have a key. */
-  readonly contents: NonNullable<ReviewMembers['contents']>['elements']
   /** `"reviewModifiedTime":…`, as JSON text in latin1: the member that a child record gets. */
   readonly modifiedTimeMember: string
   /** `"reviewId":…,"reviewModifiedTime":…`: the review and the version that a child record belongs to. */
@@ -66,12 +64,10 @@ const readReviewFields = (record: CutRecord): ReviewFields => {
   const { json } = record
   const members = locateFields(record)
   const { modifiedTime } = members
-  const contents = (members.contents?.elements ?? []).filter(({ members: { id } }) => hasField(json, id))
   const modifiedTimeMember = `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawFieldText(json, modifiedTime)}`
   return {
     json,
     members,
-    contents,
     modifiedTimeMember,
     versionMembers: `"reviewId":${record.id},${modifiedTimeMember}`,
   }
@@ -184,6 +180,7 @@ export const reviewsStream = defineStream({
   primaryKey: ['id'],
   cursor: 'modifiedTime',
   reader: reviewExportReader,
+  derivation: { _tag: 'record' },
   project: ({ record }: ReviewItem) => [record],
 })
 

@@ -165,7 +165,9 @@ const auditReader = (
   read: (source) => (requests) => {
     const { auditLedger, now } = source
     if (auditLedger === undefined) return reader.read(source)(requests)
-    const { counting, tallies } = tallyRequests(requests, streams, auditLedger)
+    // What the run has sent is counted where its rows are made, so that they are made here.
+    const made = requests.map((request) => ({ ...request, derives: false }))
+    const { counting, tallies } = tallyRequests(made, streams, auditLedger)
     return auditFeed(reader.read(source)(counting), tallies, auditLedger, now)
   },
 })

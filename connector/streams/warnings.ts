@@ -61,22 +61,28 @@ const narrowerWarnings = ({ narrowerFilters = [] }: ExportPage): ReadonlyArray<P
     message: `The service applied a narrower ${key} than was asked for: reviews outside it are not read.`,
   }))
 
-/** Passes pages on and collects their warnings, each once; `drain` returns those that are new since its last call. */
+/**
+ * Passes pages on and collects their warnings, each once; `drain` returns those that are new since its last call. `hasNested`: whether
+ * an object inside a record of any page so far had an attribute that is not declared.
+ */
 export const collectPageWarnings = (
   fetch: FetchPage,
-): { readonly fetch: FetchPage; readonly drain: () => ReadonlyArray<string> } => {
+): { readonly fetch: FetchPage; readonly drain: () => ReadonlyArray<string>; readonly hasNested: () => boolean } => {
   const kinds = new Set<string>()
+  let hasNested = false
   const pending: string[] = []
   const nameUnknown = collectUnknownAttributes()
   return {
     fetch: watchPages(fetch, (page) => {
       pending.push(...nameUnknown(page.unknownPaths))
+      hasNested ||= page.unknownPaths.some((path) => path.includes('.'))
       for (const { kind, message } of narrowerWarnings(page)) {
         if (!kinds.has(kind)) pending.push(message)
         kinds.add(kind)
       }
     }),
     drain: () => pending.splice(0),
+    hasNested: () => hasNested,
   }
 }
 

@@ -124,6 +124,8 @@ const brief = (messages: ReadonlyArray<Message>) =>
         return `${message.stream} failed ${message.failure._tag}`
       case 'Waiting':
         return `${message.stream} waits until ${message.until}`
+      case 'SharedRecords':
+        return `${message.streams.join(' and ')} share ${message.rows.length} records`
       case 'SharedCheckpoint':
       case 'TableVersion':
         return `${message._tag}, which only decoders send`

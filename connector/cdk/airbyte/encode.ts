@@ -75,6 +75,8 @@ export const encodeAirbyte =
         ]
       case 'Log':
         return [jsonLine({ type: 'LOG', log: { level: airbyteLogLevels[message.level], message: message.message } })]
+      // Only for consumers that ask for them.
+      case 'SharedRecords':
       case 'TableVersion':
         return []
     }

@@ -191,6 +191,7 @@ export const encodeSinger = (
       }
       case 'Log':
         return [encoderState, { lines: [], log: [{ level: message.level, message: message.message }] }]
+      case 'SharedRecords':
       case 'TableVersion':
         return [encoderState, emptyOutput]
     }

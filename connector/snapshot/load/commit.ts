@@ -1,11 +1,10 @@
 import { tombstoneColumnNames } from '../../cdk'
 import type { Database } from '../store/database'
 import { isOutOfMemory } from '../store/failures'
-import { updateLoadsSql, updateRowCountsSql } from '../store/metadata'
+import { type CursorRange, cursorSql, updateLoadsSql, updateRowCountsSql } from '../store/metadata'
 import { attributeOf, type Column, findReviewReference, listStreamTables, type Table } from '../store/tables'
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
 import { evolveTable, findUndeclaredColumns, hasTypes, mapToColumns } from './evolve'
-import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'
 import {
   type AddedRows,
   isChildTable,
@@ -16,9 +15,15 @@ import {
 } from './known-rows'
 import { countStraysSql, findMetVersions, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import { applyKnownDeletions, applyTombstones, insertRowsSql, keepNewestSql, removeOldChildren } from './merge'
-import { type Change, countRecords, findCursorRange } from './stream-load'
+import { findUndeclaredMembers, type SharedResult, type SharedSpool, writeShared } from './shared'
+import { type Spool, splitSpool } from './spool'
+import { type Change, countRecords, findCursorRange, type Load, type Received } from './stream-load'
+import { pickColumnsSql, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './typed-rows'
 
 type Changes = ReadonlyArray<Change>
+
+const spoolsOf = ({ changes, shared }: Received): ReadonlyArray<Spool> =>
+  [...changes, ...shared].map(({ spool }) => spool)
 
 /** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
 type Batch = { readonly change: Change; readonly table: Table; readonly batch: string; readonly staged?: TypedRows }
@@ -36,79 +41,99 @@ const [partCount, mostCuts, leastCut] = [8, 3, 2000]
 export const commitWithinMemory = (
   db: Database,
   name: string,
-  changes: Changes,
+  received: Received,
   tables: ReadonlyArray<Table>,
   now: number,
   cuts = 0,
 ): Promise<void> => {
-  const isLarge = countRecords(changes.map(({ spool }) => spool)) >= leastCut
+  const isLarge = countRecords(spoolsOf(received)) >= leastCut
   const commitParts = async (): Promise<void> => {
-    const parts = await db.withMemory(name, () => cutChanges(db, changes, tables))
+    const parts = await db.withMemory(name, () => cutReceived(db, received, tables))
     try {
       for (const part of parts) {
         await commitWithinMemory(db, name, part, tables, now, parts.length > 1 ? cuts + 1 : mostCuts)
         await db.release()
       }
     } finally {
-      for (const change of parts.flat()) if (!changes.includes(change)) change.spool.close()
+      const whole = spoolsOf(received)
+      for (const spool of parts.flatMap(spoolsOf)) if (!whole.includes(spool)) spool.close()
     }
   }
   const parts = isLarge && cuts < mostCuts ? commitParts : undefined
-  return db.withMemory(name, () => commitChanges(db, changes, tables, now), parts)
+  return db.withMemory(name, () => commitReceived(db, received, tables, now), parts)
 }
 
-/** The changes in parts; the last one has what is in no other, and the states. */
-const cutChanges = async (
+/** What was received in parts; the last one has what is in no other, and the states. */
+const cutReceived = async (
   db: Database,
-  changes: Changes,
+  received: Received,
   tables: ReadonlyArray<Table>,
-): Promise<ReadonlyArray<Changes>> => {
+): Promise<ReadonlyArray<Received>> => {
+  const { changes, shared } = received
   const references = tables.map(findReviewReference).flatMap((reference) => reference ?? [])
-  const cut = changes.flatMap((change) => {
+  const cutChanges = changes.flatMap((change) => {
     const { table } = change.load
     const id = table.columns.find(({ name }) => name === findReviewReference(table)?.id)
     // Versions of one row belong into one part.
     return id !== undefined && change.spool.count() > 0 && mapToColumns(table, change.target).key.includes(id.name)
-      ? [{ change, values: typeValuesSql(id, change.spool.toSql()), parts: new Uint8Array(change.spool.count()) }]
+      ? [{ change, id, spool: change.spool }]
       : []
   })
-  if (cut.length === 0) return [changes]
-  const values = cut.map((each) => each.values)
+  const cut = [...cutChanges, ...shared.map(({ spool }) => ({ id: reviewIdColumn, spool }))]
+  if (cut.length === 0) return [received]
+  const values = cut.map(({ id, spool }) => typeValuesSql(id, spool.toSql()))
+  const places = cut.map(({ spool }) => new Uint8Array(spool.count()))
   const found = await db.stream(reviewPartsSql(references, values, partCount))
   for await (const rows of found.chunks)
-    for (const [batch, seq, part] of rows) cut[Number(batch)]?.parts.set([Number(part)], Number(seq))
+    for (const [batch, seq, part] of rows) places[Number(batch)]?.set([Number(part)], Number(seq))
   await db.run('DROP TABLE _value; DROP TABLE _part')
-  const spools = cut.map(({ change, parts }) => splitSpool(change.spool, db.path, parts, partCount))
-  const others = changes.filter((change) => cut.every((each) => each.change !== change))
+  const spools = cut.map(({ spool }, i) => splitSpool(spool, db.path, places[i] ?? new Uint8Array(), partCount))
+  const others = changes.filter((change) => cutChanges.every((each) => each.change !== change))
   return Array.from({ length: partCount }, (_, part) => {
-    const own = cut.flatMap(({ change }, i) => {
+    const own = cutChanges.flatMap(({ change }, i) => {
       const [spool, ...later] = spools[i]?.slice(part) ?? []
       return spool === undefined ? [] : [{ ...change, spool, records: change.records - countRecords(later) }]
     })
-    if (part === partCount - 1) return [...own, ...others]
-    return own.map((change) => ({ ...change, state: undefined, status: 'running', activatesGeneration: false }))
+    const sharedPart = shared.flatMap((each, i) => {
+      const spool = spools[cutChanges.length + i]?.[part]
+      return spool === undefined || spool.count() === 0 ? [] : [{ ...each, spool }]
+    })
+    if (part === partCount - 1) return { changes: [...own, ...others], shared: sharedPart }
+    const open = own.map((change) => ({ ...change, state: undefined, status: 'running', activatesGeneration: false }))
+    return { changes: [...open, ...openChanges(others, sharedPart)], shared: sharedPart } as Received
   })
 }
+
+/** The streams of a part that has rows for them, without anything else. */
+const openChanges = (others: Changes, shared: ReadonlyArray<SharedSpool>): Changes =>
+  others
+    .filter(({ load }) => shared.some(({ streams }) => streams.includes(load.stream)))
+    .map((change) => ({ ...change, state: undefined, status: 'running', activatesGeneration: false }))
+
+/** The key of reviews, as it stands in what was received once for several streams. */
+const reviewIdColumn: Column = { name: 'id', type: 'BIGINT' }
 
 /**
  * In one transaction: types the records and merges them by their key, applies deletions, saves the states that cover them. If it
  * rejects, nothing has changed and it may be called again.
  */
-const commitChanges = async (
+const commitReceived = async (
   db: Database,
-  changes: Changes,
+  received: Received,
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
+  const { changes } = received
   const oldTables = changes.map(({ load }) => load.table)
   const undo = () => changes.map(({ load }, i) => Object.assign(load, { table: oldTables[i] ?? load.table }))
   try {
-    const prepared = await prepareChanges(db, changes, tables)
-    const added = await db.transaction(
-      () => commitWithin(db, changes, prepared, tables, now),
+    const prepared = await prepareChanges(db, received, tables)
+    const { added, results } = await db.transaction(
+      () => commitWithin(db, received, prepared, tables, now),
       undo,
       () => learnEarly(db, changes, tables),
     )
+    for (const { load } of changes) load.made += countMade(results, load)
     // The commit is made: what fails here is learned from the lake by the next one.
     await rememberRows(db, added).catch(() => undefined)
   } finally {
@@ -117,8 +142,13 @@ const commitChanges = async (
   }
 }
 
+/** How many rows of a stream were made of the reviews. */
+const countMade = (results: ReadonlyArray<SharedResult>, { stream }: Load): number =>
+  results.reduce((sum, { made }) => sum + (made.get(stream) ?? 0), 0)
+
 const stagedName = (i: number): string => `temp._rows_${i}`
 const batchName = (i: number): string => `temp._batch_${i}`
+const sharedName = (i: number): string => `_shared_${i}`
 
 /** Whether several processes write side by side: only into a lake, each its share. */
 const isOfShare = (db: Database, { share }: Change['load']): boolean => db.lake !== undefined && share !== undefined
@@ -144,30 +174,40 @@ const learnEarly = async (db: Database, changes: Changes, tables: ReadonlyArray<
   })
 }
 
+/** The loads of the streams that reviews were received for. */
+const loadsOf = ({ streams }: SharedSpool, changes: Changes): ReadonlyArray<Load> =>
+  changes.flatMap(({ load }) => (streams.includes(load.stream) ? [load] : []))
+
+const uniqueByName = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> =>
+  columns.filter(({ name }, i) => columns.findIndex((other) => other.name === name) === i)
+
 /**
  * The other writers of a lake wait for as long as a transaction lasts. So a share types its rows here, which takes most of a commit, and learns what
  * the lake has, which takes a process that has just begun the longer the larger the lake is.
  */
 const prepareChanges = async (
   db: Database,
-  changes: Changes,
+  { changes, shared }: Received,
   tables: ReadonlyArray<Table>,
 ): Promise<ReadonlyArray<Prepared>> => {
   await learnEarly(db, changes, tables)
+  const members: ReadonlyMap<string, ReadonlyArray<Column>>[] = []
+  for (const each of shared) members.push(await findUndeclaredMembers(db, each, loadsOf(each, changes)))
   const undeclared = await findUndeclaredColumns(
     db,
     changes.map(({ load: { table }, spool }) => ({ table, spool })),
   )
   const prepared: Prepared[] = []
   for (const [i, { load, spool, target }] of changes.entries()) {
-    const columns = undeclared[i] ?? []
+    const found = members.flatMap((each) => each.get(load.stream) ?? [])
+    const columns = [...(undeclared[i] ?? []), ...uniqueByName(found)]
     const isStaged = isOfShare(db, load) && spool.count() > 0 && columns.length === 0
     if (!isStaged) {
       prepared.push({ undeclared: columns })
       continue
     }
     const { table } = load
-    const rows = await typeRows(db, table, target.generation, spool.toSql())
+    const rows = typeRows(table, target.generation, spool.toSql())
     await db.run(`CREATE OR REPLACE TEMP TABLE ${stagedName(i)} AS ${rows.sql}`)
     prepared.push({ undeclared: columns, staged: { ...rows, table, sql: `SELECT * FROM ${stagedName(i)}` } })
   }
@@ -177,11 +217,11 @@ const prepareChanges = async (
 /** Returns what it has added to tables to which it has only added, of a share. */
 const commitWithin = async (
   db: Database,
-  changes: Changes,
+  { changes, shared }: Received,
   prepared: ReadonlyArray<Prepared>,
   tables: ReadonlyArray<Table>,
   now: number,
-): Promise<ReadonlyArray<AddedRows>> => {
+): Promise<{ readonly added: ReadonlyArray<AddedRows>; readonly results: ReadonlyArray<SharedResult> }> => {
   // Another writer of a lake may have added columns: rows that are written anew would lose what these hold.
   const isShared = changes.some(({ load }) => isOfShare(db, load))
   const addsColumns = prepared.some(({ undeclared }) => undeclared.length > 0)
@@ -204,6 +244,9 @@ const commitWithin = async (
     })
     .filter(({ change: { spool } }) => spool.count() > 0)
   const known = isShared ? await learnChanged(db, changes, currentTables, true) : new Map<string, KnownRows>()
+  const results: SharedResult[] = []
+  for (const [i, each] of shared.entries())
+    results.push(await writeShared(db, each, loadsOf(each, changes), currentTables, sharedName(i)))
   const merged = new Set<Table>()
   for (const batch of batches) if (await insertBatch(db, batch, known.get(batch.table.name))) merged.add(batch.table)
   for (const batch of batches) if (batch.change.target.key.length > 0) await applyTombstones(db, batch, references)
@@ -214,8 +257,9 @@ const commitWithin = async (
   const isWhole = isShared && Number(await db.scalar(countStraysSql(reviewBatches))) === 0
   // Where each row comes with its review, the reviews name all.
   const named = isWhole ? reviewBatches.filter(({ table }) => !isChildTable(table)) : reviewBatches
-  const hasGone = await applyKnownDeletions(db, named, references)
-  await removeOldChildren(db, named, references, known)
+  const hasGone = await applyKnownDeletions(db, [...named, ...results.map(({ batch }) => batch)], references)
+  const withOthers = results.filter(({ hasOthers }) => hasOthers).map(({ batch }) => batch)
+  await removeOldChildren(db, [...named, ...withOthers], references, known)
   for (const change of changes) {
     const { load, target, status } = change
     if (change.activatesGeneration) await activateGeneration(db, load.table, target.generation, references, now)
@@ -232,7 +276,10 @@ const commitWithin = async (
   const updates = changes.map((change) => {
     const { id, stream, table } = change.load
     const batch = batches.find((other) => other.change === change)
-    return { ...change, id, stream, range: batch && findCursorRange(change, table, batch.batch) }
+    const records = change.records + change.load.made + countMade(results, change.load)
+    const result = results.find(({ made }) => (made.get(stream) ?? 0) > 0)
+    const range = batch ? findCursorRange(change, table, batch.batch) : result && timesOf(result)
+    return { ...change, id, stream, records, range }
   })
   // Each statement waits for its turn on the thread that reads on, so these are sent as one.
   await db.run(
@@ -246,6 +293,7 @@ const commitWithin = async (
       ),
       // `rememberRows` needs those of a share.
       ...(isShared ? [] : batches.map(({ batch }) => `DROP TABLE ${batch}`)),
+      ...results.map(({ batch: { batch } }) => `DROP TABLE ${batch}`),
     ].join(';\n'),
   )
   const removes = changes.some(
@@ -253,12 +301,21 @@ const commitWithin = async (
       findReviewReference(table) !== undefined &&
       (activatesGeneration || (status === 'complete' && target.minimumGeneration > 0)),
   )
-  if (!isWhole || addsColumns || hasGone || removes || reviewBatches.some(({ table }) => merged.has(table))) return []
+  if (!isWhole || addsColumns || hasGone || removes || reviewBatches.some(({ table }) => merged.has(table)))
+    return { added: [], results }
   db.lake?.describeCommit(wholeReviewsMessage)
-  return [...known].flatMap(([name, rows]) => {
+  const added = [...known].flatMap(([name, rows]) => {
     const batch = batches.find(({ table }) => table.name === name)
     return batch !== undefined && merged.has(batch.table) ? [] : [{ known: rows, batch: batch?.batch }]
   })
+  return { added, results }
+}
+
+/** The versions of the reviews that rows were made of. */
+const timesOf = ({ batch: { batch, time } }: SharedResult): CursorRange => {
+  const column: Column = { name: time, type: 'TIMESTAMPTZ' }
+  const [least = '', greatest = ''] = ['min', 'max'].map((aggregate) => cursorSql(column, `${aggregate}(t.${time})`))
+  return { table: batch, least, greatest, type: column.type }
 }
 
 /** Types the records of a batch into their table, one row for each key. Returns whether rows had keys that others have. */
@@ -273,7 +330,7 @@ const insertBatch = async (
   const columns = table.columns.filter((column) => wanted.has(column.name) && attributeOf(column) !== null)
   const valuesSql = staged ? pickColumnsSql(columns, staged.sql) : typeColumnsSql(columns, spool.toSql())
   const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${valuesSql}`
-  const rows = staged ?? (await typeRows(db, table, target.generation, spool.toSql()))
+  const rows = staged ?? typeRows(table, target.generation, spool.toSql())
   const knownByKey = known?.names.every((name) => key.includes(name)) ? known : undefined
   const hasMet =
     Number(

@@ -16,9 +16,9 @@ import {
   type Table,
 } from '../store/tables'
 import type { LoadTarget } from './earlier-runs'
-import type { Spool } from './insert'
 import { repeatedKeysSql } from './lookups'
 import { keepNewestSql } from './merge'
+import type { Spool } from './spool'
 
 /**
  * Creates the stream's table, or changes the one that it has to fit the schema. `carried`: the attributes whose values a new type takes over: key

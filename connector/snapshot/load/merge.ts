@@ -12,9 +12,9 @@ import {
   reviewsTableName,
   type Table,
 } from '../store/tables'
-import type { TypedRows } from './insert'
 import { isChildTable, type KnownRows } from './known-rows'
 import { countVersionsSql, keySql, knownDeletionsSql, newestVersionsSql, type ReviewBatch } from './lookups'
+import type { TypedRows } from './typed-rows'
 
 // Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of ours. Nothing
 // here depends on the order in which a table keeps its rows.

@@ -1,5 +1,5 @@
 import * as E from 'fp-ts/Either'
-import { CommandError, parseJson, type StreamInfo, systemFailure } from '../../cdk'
+import { CommandError, type Derivation, parseJson, type StreamInfo, systemFailure } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { adviseOnPlace } from '../store/failures'
 import { addFurtherIds, forgottenRecordsSql, removeForgottenSql } from '../store/forgotten'
@@ -13,10 +13,11 @@ import {
   type StreamMetadata,
   updateRowCountsSql,
 } from '../store/metadata'
-import { type Column, listStreamTables, type Table } from '../store/tables'
+import { type Column, listStreamTables, reviewsTableName, type Table } from '../store/tables'
 import { chooseLoadTarget, declareShareLoads, type LoadOptions, type LoadTarget } from './earlier-runs'
 import { findColumn, mapToColumns, prepareTable, rejectStream } from './evolve'
-import { createSpool, type Spool } from './insert'
+import type { SharedSpool } from './shared'
+import { createSpool, type Spool } from './spool'
 
 /** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
 export type Load = {
@@ -24,6 +25,8 @@ export type Load = {
   readonly stream: string
   /** Of which share of a backfill; undefined for a run that reads everything. */
   readonly share: string | undefined
+  /** How its rows are made of reviews, where they are received once for several streams. */
+  readonly derivation: Derivation | undefined
   /** As text, to see whether a stream that is declared again has changed. */
   schema: string
   table: Table
@@ -35,7 +38,10 @@ export type Load = {
   readonly startedAt: number
   endedAt: number | undefined
   status: LoadStatus
+  /** How many records of its own it has received. */
   records: number
+  /** How many of its rows commits have made of reviews. */
+  made: number
   /** Undefined if the source does not count its records. */
   sourceRecords: number | undefined
   /** The records that wait for the next commit. */
@@ -58,12 +64,15 @@ export type Change = {
   readonly state: string | undefined
 }
 
+/** What a commit writes: what each stream has received, and the reviews that several streams make their rows of. */
+export type Received = { readonly changes: ReadonlyArray<Change>; readonly shared: ReadonlyArray<SharedSpool> }
+
 /** What the records received since the last commit may come to until the next one begins; `millis`: how old they may be at the end of a page. */
 type CommitLimits = {
   readonly rows: number
   readonly bytes: number
-  /** Where the table has many columns: its records take many times their size while they are typed. */
-  readonly wideBytes: number
+  /** Of reviews from which several streams make their rows. */
+  readonly sharedBytes: number
   readonly millis: number
 }
 
@@ -74,7 +83,7 @@ type CommitLimits = {
 export const findCommitLimits = (isLake: boolean, isShare: boolean): CommitLimits => ({
   rows: 250_000,
   bytes: isShare ? 30_000_000 : 64_000_000,
-  wideBytes: 4_000_000,
+  sharedBytes: 32_000_000,
   millis: isLake ? 30_000 : 5_000,
 })
 
@@ -95,14 +104,18 @@ export const takeChange = (load: Load, path: string): Change => {
  */
 export const forgetArrivals = async (
   db: Database,
-  changes: ReadonlyArray<Change>,
+  { changes, shared }: Received,
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
-  for (const { load, spool } of changes) {
+  const arrived = [
+    ...shared.map(({ spool }) => ({ stream: reviewsTableName, spool })),
+    ...changes.map(({ load: { stream }, spool }) => ({ stream, spool })),
+  ]
+  for (const { stream, spool } of arrived) {
     if (spool.count() === 0) continue
-    const added = await db.withMemory(`looking for what was forgotten among the records of ${load.stream}`, () =>
-      addFurtherIds(db, load.stream, spool.toSql('forgotten'), now),
+    const added = await db.withMemory(`looking for what was forgotten among the records of ${stream}`, () =>
+      addFurtherIds(db, stream, spool.toSql('forgotten'), now),
     )
     if (added === 0) continue
     const names = tables.map(({ name }) => name)
@@ -212,6 +225,7 @@ const openLoad = async (
     id,
     stream: info.name,
     share,
+    derivation: info.derivation,
     schema: JSON.stringify(info.schema),
     table,
     target,
@@ -221,6 +235,7 @@ const openLoad = async (
     endedAt: undefined,
     status: 'running',
     records: 0,
+    made: 0,
     sourceRecords: undefined,
     spool: createSpool(db.path, forgets ? forgottenRecordsSql(info.name) : undefined),
     state: undefined,
@@ -248,7 +263,7 @@ export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Pr
   })
 
 /** Why a commit failed. The records are JSON in all but a few files, so that they are looked through only once DuckDB has refused them. */
-export const explainCommitFailure = (changes: ReadonlyArray<Change>, error: unknown): unknown => {
+export const explainCommitFailure = ({ changes }: Received, error: unknown): unknown => {
   if (error instanceof CommandError) return error
   for (const { load, spool, records } of changes) {
     let number = records - spool.count()
@@ -263,13 +278,14 @@ export const explainCommitFailure = (changes: ReadonlyArray<Change>, error: unkn
 }
 
 /** What a commit does, in words. */
-export const describeChanges = (changes: ReadonlyArray<Change>): string => {
+export const describeCommit = ({ changes, shared }: Received): string => {
   const added = changes.filter(({ spool }) => spool.count() > 0)
-  const rows = countRecords(added.map(({ spool }) => spool))
-  const streams = (added.length > 0 ? added : changes).map(({ load }) => load.stream)
-  const names = `${streams[0]}${streams.length > 1 ? ` and ${streams.length - 1} more` : ''}`
-  if (rows > 0) return `committing ${rows.toLocaleString('en')} records of ${names}`
-  return `committing the end of ${names}`
+  const rows = countRecords([...added, ...shared].map(({ spool }) => spool))
+  const names = [...shared.flatMap(({ streams }) => streams), ...added.map(({ load }) => load.stream)]
+  const streams = names.length > 0 ? names : changes.map(({ load }) => load.stream)
+  const subject = `${streams[0]}${streams.length > 1 ? ` and ${streams.length - 1} more` : ''}`
+  if (rows > 0) return `committing ${rows.toLocaleString('en')} records of ${subject}`
+  return `committing the end of ${subject}`
 }
 
 /** The result of one stream's load. */
@@ -280,10 +296,13 @@ export type LoadSummary = {
   readonly seconds: number
 }
 
-export const summarizeLoad = ({ stream, status, records, startedAt, endedAt }: Load, now: number): LoadSummary => ({
+export const summarizeLoad = (
+  { stream, status, records, made, startedAt, endedAt }: Load,
+  now: number,
+): LoadSummary => ({
   stream,
   status,
-  records,
+  records: records + made,
   seconds: ((endedAt ?? now) - startedAt) / 1000,
 })
 

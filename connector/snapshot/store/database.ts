@@ -31,6 +31,8 @@ export type Database = {
   readonly lake?: { readonly dataPath: string; readonly describeCommit: (message: string) => void }
   /** Runs one or more statements; only a single statement may have `values`. `types`: for values whose type DuckDB cannot infer. */
   readonly run: (sql: string, values?: QueryParameters, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
+  /** Runs one statement that changes rows; returns how many. */
+  readonly change: (sql: string) => Promise<number>
   readonly query: (sql: string, values?: QueryParameters) => Promise<ReadonlyArray<RowValues>>
   /** The first column of the first row; undefined if there is no row. */
   readonly scalar: (sql: string, values?: QueryParameters) => Promise<CellValue | undefined>
@@ -255,6 +257,7 @@ const createConnectionMethods = (
   return {
     path,
     run,
+    change: async (sql) => (await connection.run(sql)).rowsChanged,
     query,
     scalar: async (sql, values) => Object.values((await query(sql, values))[0] ?? {})[0],
     stream: async (sql, values) => {

@@ -36,7 +36,7 @@ export const snapshotAttachOptions = `ROW_GROUP_SIZE 4096, STORAGE_VERSION 'v1.4
 const accessOptions: Readonly<
   Record<SnapshotAccess, DatabaseOptions & { readonly leastMemory?: number; readonly memoryGrowth?: number }>
 > = {
-  write: { leastMemory: 64e6, memoryGrowth: 2, threads: 2, attachOptions: snapshotAttachOptions },
+  write: { leastMemory: 96e6, memoryGrowth: 2, threads: 1, attachOptions: snapshotAttachOptions },
   change: {},
   read: { leastMemory: 192e6, memoryGrowth: 2, readOnly: true },
 }

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { CommandError, configFailure } from '../../../connector/cdk'
 import type { LoadTarget } from '../../../connector/snapshot/load/earlier-runs'
 import { mapToColumns } from '../../../connector/snapshot/load/evolve'
-import { createSpool } from '../../../connector/snapshot/load/insert'
+import { createSpool } from '../../../connector/snapshot/load/spool'
 import {
   type Change,
-  describeChanges,
+  describeCommit,
   explainCommitFailure,
   type Load,
   summarizeLoad,
@@ -40,7 +40,7 @@ const newLoad = (stream: string, records = 0, more: Partial<Load> = {}): Load =>
   return {
     ...{ id: 7, stream, share: undefined, schema: '{}', table: { name: stream, columns: [], history: false }, target },
     ...{ activatesGeneration: true, cursor: undefined, startedAt: 1000, endedAt: undefined, status: 'complete' },
-    ...{ records: 90, sourceRecords: 80, spool, state: '{"page":1}', hasChanges: true },
+    ...{ records: 90, made: 0, derivation: undefined, sourceRecords: 80, spool, state: '{"page":1}', hasChanges: true },
     ...more,
   }
 }
@@ -52,15 +52,17 @@ describe('why a commit fails', () => {
     return takeChange(load, ':memory:')
   }
   it('is a record that is no JSON, by its number in the stream, where DuckDB has refused it', () =>
-    expect(explainCommitFailure([broken()], new Error('no'))).toMatchObject({
+    expect(explainCommitFailure({ changes: [broken()], shared: [] }, new Error('no'))).toMatchObject({
       message: expect.stringContaining('Record 90 of the stream things '),
     }))
 
   it('is what the failure says itself otherwise', () => {
     const own = new CommandError(configFailure('no room'))
-    expect(explainCommitFailure([broken()], own)).toBe(own)
+    expect(explainCommitFailure({ changes: [broken()], shared: [] }, own)).toBe(own)
     const other = new Error('no')
-    expect(explainCommitFailure([takeChange(newLoad('things', 2), ':memory:')], other)).toBe(other)
+    expect(explainCommitFailure({ changes: [takeChange(newLoad('things', 2), ':memory:')], shared: [] }, other)).toBe(
+      other,
+    )
   })
 })
 
@@ -71,7 +73,7 @@ describe('what a load has received', () => {
     const change = takeChange(load, ':memory:')
     expect(change).toEqual({
       ...{ load, spool, target, activatesGeneration: true, status: 'complete' },
-      ...{ records: 90, sourceRecords: 80, state: '{"page":1}' },
+      ...{ records: 90, made: 0, derivation: undefined, sourceRecords: 80, state: '{"page":1}' },
     })
     expect(change.spool.count()).toBe(2)
     expect(load.spool).not.toBe(spool)
@@ -107,7 +109,7 @@ describe('what a load has received', () => {
     ],
   ])('is told as %s', (text, counts) => {
     const changes = counts.map(([stream, records]): Change => takeChange(newLoad(stream, records), ':memory:'))
-    expect(describeChanges(changes)).toBe(text)
+    expect(describeCommit({ changes, shared: [] })).toBe(text)
   })
 
   it('is told with the seconds until it ended, or until now', () => {

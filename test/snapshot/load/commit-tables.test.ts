@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { CommandError } from '../../../connector/cdk/command'
 import { transientFailure } from '../../../connector/cdk/failure'
 import { commitWithinMemory } from '../../../connector/snapshot/load/commit'
-import { createSpool } from '../../../connector/snapshot/load/insert'
+import { createSpool } from '../../../connector/snapshot/load/spool'
 import { type Change, explainCommitFailure, type Load } from '../../../connector/snapshot/load/stream-load'
 import type { Database } from '../../../connector/snapshot/store/database'
 import { findReviewReference, type Table } from '../../../connector/snapshot/store/tables'
@@ -29,7 +29,17 @@ const newChange = (id: number, to: Table, texts: ReadonlyArray<string>, more: Pa
   const key = reference === undefined ? [] : [...new Set([reference.id, 'id'])]
   const target = { key, cursor: reference?.time, generation: 0, minimumGeneration: 0, resetsState: false }
   const load: Load = {
-    ...{ id, stream: to.name, share: undefined, schema: '{}', table: to, target, activatesGeneration: false },
+    ...{
+      id,
+      stream: to.name,
+      share: undefined,
+      derivation: undefined,
+      made: 0,
+      schema: '{}',
+      table: to,
+      target,
+      activatesGeneration: false,
+    },
     ...{ cursor: to.columns.find(({ name }) => name === reference?.time), startedAt: 0, endedAt: undefined },
     ...{
       status: 'running',
@@ -51,7 +61,7 @@ const commit = async (db: Database, changes: ReadonlyArray<Change>, tables: Read
   for (const { load } of changes)
     await db.run(`INSERT INTO _streams (stream, refreshing) VALUES ('${load.stream}', true);
       INSERT INTO _loads (load, stream, started, status) VALUES (${load.id}, '${load.stream}', make_timestamptz(0), 'running')`)
-  await commitWithinMemory(db, 'a commit', changes, tables, 5000)
+  await commitWithinMemory(db, 'a commit', { changes, shared: [] }, tables, 5000)
 }
 
 describe('a commit that needs too much memory', () => {
@@ -69,7 +79,14 @@ describe('a commit that needs too much memory', () => {
     const asked: unknown[] = []
     const withMemory = async (name: string, _: unknown, parts?: unknown) => void asked.push([name, parts !== undefined])
     const db = { withMemory } as unknown as Database
-    await commitWithinMemory(db, 'a commit', [counted(999), counted(records - 999)], [], 0, cuts)
+    await commitWithinMemory(
+      db,
+      'a commit',
+      { changes: [counted(999), counted(records - 999)], shared: [] },
+      [],
+      0,
+      cuts,
+    )
     expect(asked).toEqual([['a commit', canBeCut]])
   })
 
@@ -89,7 +106,7 @@ describe('a commit that needs too much memory', () => {
       return asked.length === 2 ? [[part], [whole]] : undefined
     }
     const db = { withMemory, release: async () => true } as unknown as Database
-    await commitWithinMemory(db, 'a commit', [whole], [], 0, cuts)
+    await commitWithinMemory(db, 'a commit', { changes: [whole], shared: [] }, [], 0, cuts)
     expect(asked).toEqual([true, false, canBeCut, canBeCut])
     expect(closed).toEqual(['part'])
   })
@@ -105,7 +122,7 @@ describe('a commit that needs too much memory', () => {
     const close = () => void asked.push('close')
     const db = { withMemory, release } as unknown as Database
     // The second question is for the parts.
-    await commitWithinMemory(db, 'a commit', [counted(2000, close)], [pairs], 0)
+    await commitWithinMemory(db, 'a commit', { changes: [counted(2000, close)], shared: [] }, [pairs], 0)
     expect(asked).toEqual(['parts', 'whole', 'whole', 'release'])
   })
 })
@@ -328,7 +345,7 @@ describe('a commit that rejects', () => {
       }
       await expect(commit(rejecting, [change], [pairs])).rejects.toThrow('stopped here')
       expect(change.load.table).toEqual(pairs)
-      await commitWithinMemory(db, 'a commit', [change], [pairs], 5000)
+      await commitWithinMemory(db, 'a commit', { changes: [change], shared: [] }, [pairs], 5000)
       expect(change.load.table.columns).toEqual([...pairs.columns, column('new', 'JSON')])
       expect(await list(db, 'pairs', 'a', 'new')).toEqual(['1 2'])
     })
@@ -338,10 +355,10 @@ describe('a commit that rejects', () => {
     const refused = new Error('Malformed JSON')
     const good = newChange(1, pairs, ['{}', '{"a":[1]}'])
     const bad = newChange(2, reviews, ['{"id":1}', '{"id":secret}', '{}'], { records: 9 })
-    expect(explainCommitFailure([good], refused)).toBe(refused)
+    expect(explainCommitFailure({ changes: [good], shared: [] }, refused)).toBe(refused)
     const told = new CommandError(transientFailure('no memory'))
-    expect(explainCommitFailure([bad], told)).toBe(told)
-    const explained = explainCommitFailure([good, bad], refused)
+    expect(explainCommitFailure({ changes: [bad], shared: [] }, told)).toBe(told)
+    const explained = explainCommitFailure({ changes: [good, bad], shared: [] }, refused)
     expect(explained).toBeInstanceOf(CommandError)
     expect(String(explained)).toMatch(/Record 8 of the stream reviews is not JSON: it breaks at line 1, column 7\.$/)
   })

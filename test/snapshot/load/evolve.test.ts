@@ -1,7 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { evolveTable, findUndeclaredColumns, hasTypes } from '../../../connector/snapshot/load/evolve'
-import { createSpool } from '../../../connector/snapshot/load/insert'
+import { createSpool } from '../../../connector/snapshot/load/spool'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import type { ColumnType, Table } from '../../../connector/snapshot/store/tables'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'

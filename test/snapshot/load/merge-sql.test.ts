@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { TypedRows } from '../../../connector/snapshot/load/insert'
 import {
   knownDeletionsSql,
   metKeysSql,
@@ -18,6 +17,7 @@ import {
   removeTombstonesSql,
   tombstoneDeletionsSql,
 } from '../../../connector/snapshot/load/merge'
+import type { TypedRows } from '../../../connector/snapshot/load/typed-rows'
 import type { Database } from '../../../connector/snapshot/store/database'
 import {
   airbyteColumns,

@@ -1,0 +1,237 @@
+import type { Derivation, PartStep } from '../../cdk'
+import { quoteIdentifier, quoteLiteral } from '../store/database'
+import { attributeOf, type Column, type Table } from '../store/tables'
+import { filledColumns, type RecordSource, shapeOf, type TypedRows, typeRecords } from './typed-rows'
+
+// The rows of child streams, made of the reviews that name them. `unnest` stands in the SELECT list: as a lateral join it takes four times
+// as long. Names of ours begin with _, and foreign ones are always members of a structure.
+
+/** A stream whose rows are made of reviews. */
+export type DerivedStream = { readonly table: Table; readonly derivation: Derivation; readonly generation: number }
+
+/**
+ * Reviews, as SQL of `_seq`, `_at`, `_review`, `_time` and `_part`: the review itself, as a structure of what the streams need; with
+ * `isText` as JSON text, which has also the members that no stream declares.
+ */
+export type Reviews = { readonly sql: string; readonly isText: boolean }
+
+type Shape = { [name: string]: string | Shape | [Shape] }
+
+/** Adds to a shape what a stream takes from a review. */
+const addToShape = (shape: Shape, { table, derivation }: DerivedStream): void => {
+  if (derivation._tag === 'record') return
+  const steps: ReadonlyArray<PartStep> =
+    derivation._tag === 'dimension' ? [{ name: derivation.member, isList: false }] : derivation.steps
+  let inner = shape
+  for (const { name, isList, key } of steps) {
+    const found = inner[name]
+    const member: Shape = (Array.isArray(found) ? found[0] : (found as Shape | undefined)) ?? {}
+    inner[name] = isList ? [member] : member
+    if (key !== undefined) member[key] ??= 'BIGINT'
+    inner = member
+  }
+  const carried = new Set(valuesOf(derivation).keys())
+  const columns = filledColumns(table).filter(({ name }) => !carried.has(name))
+  if (derivation._tag === 'pair') for (const name of derivation.names) inner[name] = 'VARCHAR'
+  else Object.assign(inner, shapeOf(columns, true))
+}
+
+/** The reviews of a spool, as these streams need them. */
+export const reviewsOf = (spool: string, streams: ReadonlyArray<DerivedStream>, isText: boolean): Reviews => {
+  const shape: Shape = { id: 'BIGINT', modifiedTime: 'TIMESTAMPTZ' }
+  for (const stream of streams) addToShape(shape, stream)
+  const record = (members: Shape) => `from_json(_json, ${quoteLiteral(JSON.stringify(members))})`
+  const { id, modifiedTime } = shape
+  return {
+    isText,
+    sql: isText
+      ? `SELECT _seq, _at, _key.id AS _review, _key."modifiedTime" AS _time, _part
+         FROM (SELECT _seq, _at, ${record({ id, modifiedTime } as Shape)} AS _key, _json AS _part FROM ${spool})`
+      : `SELECT _seq, _at, _part.id AS _review, _part."modifiedTime" AS _time, _part
+         FROM (SELECT _seq, _at, ${record(shape)} AS _part FROM ${spool})`,
+  }
+}
+
+const memberPath = (name: string): string => quoteLiteral(`$.${JSON.stringify(name)}`)
+
+/** SQL of a member of `_part`: an object, a list of objects, or a text. */
+const memberSql = ({ isText }: Reviews, { name, isList }: Pick<PartStep, 'name' | 'isList'>): string => {
+  if (!isText) return `_part.${quoteIdentifier(name)}`
+  return isList
+    ? `json_extract(_part, ${quoteLiteral(`$.${JSON.stringify(name)}[*]`)})`
+    : `nullif(json_extract(_part, ${memberPath(name)}), 'null'::JSON)`
+}
+
+const textSql = ({ isText }: Reviews, name: string): string =>
+  isText ? `json_extract_string(_part, ${memberPath(name)})` : `_part.${quoteIdentifier(name)}`
+
+/** The name of a column of ours for a member that rows further in carry. */
+const carriedName = (name: string): string => quoteIdentifier(`_carried_${name}`)
+
+/**
+ * The objects that steps lead to, as SQL of `_seq`, `_at`, `_review`, `_time`, `_part` and what they carry. `_place`: a text that sorts
+ * the objects of one review as they stand in it; costly, so it is there only where it is asked for.
+ */
+const partsSql = (reviews: Reviews, steps: ReadonlyArray<PartStep>, hasPlace: boolean): string => {
+  let sql = hasPlace ? `SELECT *, '' AS _place FROM (${reviews.sql})` : reviews.sql
+  let names = ['_seq', '_at', '_review', '_time', ...(hasPlace ? ['_place'] : [])]
+  for (const step of steps) {
+    const member = memberSql(reviews, step)
+    const isNumbered = step.isList && (hasPlace || step.index !== undefined)
+    const number = isNumbered ? `, generate_subscripts(${member}, 1) - 1 AS _number` : ''
+    sql = `SELECT ${names.join(', ')}, ${step.isList ? `unnest(${member})` : member} AS _part${number} FROM (${sql})`
+    const carried = [
+      ...(step.as === undefined || step.key === undefined
+        ? []
+        : [`${textSql(reviews, step.key)} AS ${carriedName(step.as)}`]),
+      ...(step.index === undefined ? [] : [`_number AS ${carriedName(step.index)}`]),
+    ]
+    const place = hasPlace && step.isList ? " || lpad(_number::VARCHAR, 9, '0')" : ''
+    const kept = names.map((name) => (name === '_place' ? `_place${place} AS _place` : name))
+    const where =
+      step.key === undefined
+        ? step.isList
+          ? 'true'
+          : '_part IS NOT NULL'
+        : `${textSql(reviews, step.key)} IS NOT NULL`
+    sql = `SELECT ${[...kept, ...carried, '_part'].join(', ')} FROM (${sql}) WHERE ${where}`
+    names = [...names, ...[step.as, step.index].flatMap((name) => (name === undefined ? [] : [carriedName(name)]))]
+  }
+  return sql
+}
+
+/** SQL of the columns that a derivation fills itself, by their names. */
+const valuesOf = (derivation: Derivation): ReadonlyMap<string, (column: Column) => string> => {
+  const version: ReadonlyArray<readonly [string, (column: Column) => string]> = [['reviewModifiedTime', () => '_time']]
+  if (derivation._tag === 'pair')
+    return new Map([
+      ...version,
+      ['id', () => '_id'],
+      ...derivation.names.map((name, i) => [name, () => `_name${i}`] as const),
+    ])
+  if (derivation._tag !== 'part') return new Map(version)
+  const carried = derivation.steps.flatMap(({ as, index }) => [as, index].flatMap((name) => name ?? []))
+  return new Map([
+    ...version,
+    ['reviewId', () => '_review'],
+    ...carried.map((name) => [name, ({ type }: Column) => `${carriedName(name)}::${type}`] as const),
+  ])
+}
+
+/** Objects of reviews as records to be typed; `place`: SQL of their place in the stream. */
+const toSource = ({ table, derivation }: DerivedStream, isText: boolean, sql: string, place: string): RecordSource => {
+  const values = valuesOf(derivation)
+  const given = table.columns.flatMap((column) => {
+    const value = values.get(attributeOf(column) ?? '')
+    return value === undefined ? [] : [[column.name, value(column)] as const]
+  })
+  const columns = filledColumns(table).filter(({ name }) => !given.some(([other]) => other === name))
+  const shape = quoteLiteral(JSON.stringify(shapeOf(columns, true)))
+  const record = isText
+    ? `${columns.length === 0 ? 'NULL' : `from_json(_part, ${shape})`} AS _record, _part AS _json`
+    : '_part AS _record, NULL::JSON AS _json'
+  return {
+    sql: `SELECT * EXCLUDE (_seq, _part), ${record}, NULL::VARCHAR AS _changes, ${place} AS _seq FROM (${sql})`,
+    isChecked: true,
+    values: new Map(given),
+  }
+}
+
+/** The rows of a child stream. `isOrdered`: with a place of its own for each, also of those of one review. */
+export const typeParts = (reviews: Reviews, stream: DerivedStream, isOrdered: boolean): TypedRows | undefined => {
+  const { table, derivation, generation } = stream
+  if (derivation._tag !== 'part') return undefined
+  const sql = partsSql(reviews, derivation.steps, isOrdered)
+  const place = isOrdered ? 'row_number() OVER (ORDER BY _seq, _place)' : '_seq'
+  return typeRecords(table, generation, toSource(stream, reviews.isText, sql, place))
+}
+
+/** The lists of a child stream whose elements have keys that may repeat: SQL of the keys, and of the rows that they stand in. */
+export const repeatedPartsSql = (reviews: Reviews, { derivation }: DerivedStream): string | undefined => {
+  if (derivation._tag !== 'part') return undefined
+  const { steps } = derivation
+  const last = steps.at(-1)
+  if (last?.key === undefined || !last.isList) return undefined
+  const keys = [
+    '_review',
+    ...steps.flatMap(({ as }) => (as === undefined ? [] : [carriedName(as)])),
+    textSql(reviews, last.key),
+  ]
+  const sql = partsSql(reviews, steps, false)
+  return `SELECT count(*) > 0 FROM (SELECT 1 FROM (${sql}) GROUP BY ${keys.join(', ')} HAVING count(*) > 1)`
+}
+
+/** What the members of a child stream's objects are called, where any are not declared. Undefined for a stream that has no such objects. */
+export const memberNamesSql = (reviews: Reviews, { derivation }: DerivedStream): string | undefined => {
+  if (derivation._tag === 'record' || derivation._tag === 'pair') return undefined
+  const steps = derivation._tag === 'part' ? derivation.steps : [{ name: derivation.member, isList: false }]
+  return `SELECT DISTINCT unnest(json_keys(_part)) AS name FROM (${partsSql(reviews, steps, false)})`
+}
+
+/** The members of an object that are no attributes of its rows. */
+export const omittedMembers = (derivation: Derivation): ReadonlyArray<string> => [
+  ...(derivation._tag === 'part' ? derivation.omitted : []),
+  ...valuesOf(derivation).keys(),
+]
+
+/** The table with what a run has seen so far of a stream of which each version is sent once. */
+export const seenTable = (load: number): string => `temp._seen_${load}`
+
+export const createSeenSql = (load: number): string =>
+  `CREATE TEMP TABLE IF NOT EXISTS _seen_${load} (key VARCHAR, content UBIGINT, time TIMESTAMPTZ)`
+
+/**
+ * Into `_found`: of each object that reviews name the versions that differ from the one before, in the order of the reviews; those of
+ * older reviews never come after newer ones. Into the table of what was seen: the newest of each.
+ */
+export const findVersionsSql = (reviews: Reviews, { derivation }: DerivedStream, load: number): string => {
+  if (derivation._tag !== 'dimension') throw new Error('Only what has an id has versions')
+  const sql = partsSql(reviews, [{ name: derivation.member, isList: false, key: 'id' }], false)
+  return `
+  CREATE OR REPLACE TEMP TABLE _found AS
+  SELECT *, lag(_content) OVER (PARTITION BY _key ORDER BY _seq) AS _before FROM (
+    SELECT *, max(_time) OVER (
+      PARTITION BY _key ORDER BY _seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS _last
+    FROM (
+      SELECT _seq, _at, _review, _time, ${textSql(reviews, 'id')} AS _key, hash(_part) AS _content, _part
+      FROM (${sql})
+      UNION ALL BY NAME SELECT -1 AS _seq, key AS _key, content AS _content, time AS _time FROM ${seenTable(load)}))
+  WHERE _last IS NULL OR _time > _last;
+  DELETE FROM ${seenTable(load)} WHERE key IN (SELECT _key FROM _found WHERE _seq >= 0);
+  INSERT INTO ${seenTable(load)} SELECT _key, arg_max(_content, _seq), max(_time) FROM _found GROUP BY _key
+    HAVING max(_seq) >= 0;
+  DELETE FROM _found WHERE _seq < 0 OR _before IS NOT DISTINCT FROM _content`
+}
+
+/** White space of any kind, as JavaScript trims it. */
+const blankPattern = `'[\\s\\x{0B}\\x{FEFF}\\p{Z}]*'`
+
+/** Into `_found`: the pairs of names that no review before has shown; a name that is blank counts as none. */
+export const findPairsSql = (reviews: Reviews, { derivation }: DerivedStream, load: number): string => {
+  if (derivation._tag !== 'pair') throw new Error('Only pairs have two names')
+  const [first, second] = derivation.names.map(
+    (name) =>
+      `CASE WHEN NOT regexp_full_match(${textSql(reviews, name)}, ${blankPattern}) THEN ${textSql(reviews, name)} END`,
+  )
+  const escaped = (name: string) => `regexp_replace(${name}, '([\\\\>])', '\\\\\\1', 'g')`
+  return `
+  CREATE OR REPLACE TEMP TABLE _found AS
+  SELECT *, CASE WHEN _name1 IS NULL THEN ${escaped('_name0')}
+      ELSE concat(${escaped('_name0')} || ' ', '> ', ${escaped('_name1')}) END AS _id
+  FROM (
+    SELECT min(_seq) AS _seq, arg_min(_at, _seq) AS _at, arg_min(_review, _seq) AS _review,
+      arg_min(_time, _seq) AS _time, _name0, _name1
+    FROM (SELECT *, ${first} AS _name0, ${second} AS _name1
+      FROM (${partsSql(reviews, derivation.steps, false)}))
+    WHERE _name0 IS NOT NULL OR _name1 IS NOT NULL GROUP BY _name0, _name1);
+  DELETE FROM _found WHERE _id IN (SELECT key FROM ${seenTable(load)});
+  INSERT INTO ${seenTable(load)} (key) SELECT _id FROM _found;
+  ALTER TABLE _found ADD COLUMN _part VARCHAR`
+}
+
+/** The rows in `_found`. */
+export const typeFound = (stream: DerivedStream, isText: boolean): TypedRows => {
+  const { table, generation, derivation } = stream
+  const source = toSource(stream, isText && derivation._tag === 'dimension', 'FROM temp._found', '_seq')
+  return typeRecords(table, generation, source)
+}

@@ -1,0 +1,155 @@
+import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
+import { attributeOf, type Column, chooseColumns, findReviewReference, type Table } from '../store/tables'
+import {
+  createSeenSql,
+  type DerivedStream,
+  findPairsSql,
+  findVersionsSql,
+  memberNamesSql,
+  omittedMembers,
+  type Reviews,
+  repeatedPartsSql,
+  reviewsOf,
+  typeFound,
+  typeParts,
+} from './derive'
+import { mapToColumns } from './evolve'
+import { metKeysSql, type ReviewBatch } from './lookups'
+import { insertRowsSql, keepNewestSql } from './merge'
+import type { Spool } from './spool'
+import type { Load } from './stream-load'
+import { type TypedRows, typeRows } from './typed-rows'
+
+/** Reviews that were received once for several streams. */
+export type SharedSpool = {
+  readonly streams: ReadonlyArray<string>
+  readonly spool: Spool
+  /** Objects inside them may have members that no schema declares. */
+  readonly hasUndeclared: boolean
+}
+
+/** What a commit has made of shared reviews. */
+export type SharedResult = {
+  /** How many rows of each stream. */
+  readonly made: ReadonlyMap<string, number>
+  /** The reviews and their versions. */
+  readonly batch: ReviewBatch
+  /** Whether the tables may have other versions of these reviews, or the reviews themselves are several of one. */
+  readonly hasOthers: boolean
+}
+
+const toStream = ({ table, derivation, target }: Load): ReadonlyArray<DerivedStream> =>
+  derivation === undefined ? [] : [{ table, derivation, generation: target.generation }]
+
+/** By stream, the columns for members of objects inside the reviews that the tables do not have yet. */
+export const findUndeclaredMembers = async (
+  db: Database,
+  { spool, hasUndeclared }: SharedSpool,
+  loads: ReadonlyArray<Load>,
+): Promise<ReadonlyMap<string, ReadonlyArray<Column>>> => {
+  const found = new Map<string, ReadonlyArray<Column>>()
+  if (!hasUndeclared) return found
+  for (const stream of loads.flatMap(toStream)) {
+    const { table, derivation } = stream
+    const sql = memberNamesSql(reviewsOf(spool.toSql(), [], true), stream)
+    if (sql === undefined) continue
+    const known = new Set([...table.columns.map(attributeOf), ...omittedMembers(derivation)])
+    const names = (await db.query(sql)).map(({ name }) => String(name)).filter((name) => !known.has(name))
+    const columns = names.sort().map((name): Column => ({ name, type: 'JSON' }))
+    if (columns.length > 0) found.set(table.name, chooseColumns(columns, table.columns))
+  }
+  return found
+}
+
+/** The tables of streams that have rows of the reviews in `batch`, and whether a review is in it more than once. */
+const findOthers = async (
+  db: Database,
+  batch: string,
+  tables: ReadonlyArray<Table>,
+): Promise<{ readonly known: ReadonlySet<string>; readonly isRepeated: boolean }> => {
+  const references = tables.flatMap((table) => findReviewReference(table) ?? [])
+  const known = references.map(
+    ({ table, id }) => `
+    SELECT ${quoteLiteral(table.name)} AS name WHERE EXISTS (
+      FROM ${quoteIdentifier(table.name)} AS t WHERE t.${quoteIdentifier(id)} IN (SELECT id FROM ${batch}))`,
+  )
+  const repeated = `SELECT NULL AS name WHERE (SELECT count(DISTINCT id) < count(*) FROM ${batch})`
+  const found = await db.query([...known, repeated].join(' UNION ALL '))
+  return {
+    known: new Set(found.flatMap(({ name }) => (name === null ? [] : [String(name)]))),
+    isRepeated: found.some(({ name }) => name === null),
+  }
+}
+
+/** Puts rows into a table that may have some of their keys already. Returns how many rows there were. */
+const mergeRows = async (db: Database, { table, target }: Load, rows: TypedRows): Promise<number> => {
+  const { key, cursor } = mapToColumns(table, target)
+  await db.run(`CREATE OR REPLACE TEMP TABLE _rows AS ${rows.sql}`)
+  const staged = { ...rows, sql: 'SELECT * FROM temp._rows' }
+  const hasMet =
+    key.length > 0 && Number(await db.scalar(`${metKeysSql(table, 'temp._rows', key)}; SELECT count(*) FROM _met`)) > 0
+  if (hasMet) await db.run(keepNewestSql(table, key, cursor, staged))
+  await db.run(insertRowsSql(table, staged, hasMet ? key : []))
+  return Number(await db.scalar('SELECT count(*) FROM temp._rows'))
+}
+
+/** Writes the rows that one stream makes of the reviews. Returns how many there were. */
+const writeStream = async (
+  db: Database,
+  {
+    load,
+    spool,
+    reviews,
+    mayMeet,
+  }: {
+    readonly load: Load
+    readonly spool: string
+    readonly reviews: Reviews
+    /** Whether its table may have rows of these reviews, or the reviews have several of one key. */
+    readonly mayMeet: boolean
+  },
+): Promise<number> => {
+  const { table, target } = load
+  const [stream] = toStream(load)
+  if (stream === undefined) return 0
+  const { derivation } = stream
+  if (derivation._tag === 'dimension' || derivation._tag === 'pair') {
+    const find = derivation._tag === 'dimension' ? findVersionsSql : findPairsSql
+    await db.run(`${createSeenSql(load.id)}; ${find(reviews, stream, load.id)}`)
+    return mergeRows(db, load, typeFound(stream, reviews.isText))
+  }
+  const hasKey = target.key.length > 0
+  const repeated = mayMeet || !hasKey ? undefined : repeatedPartsSql(reviews, stream)
+  const merges = hasKey && (mayMeet || (repeated !== undefined && (await db.scalar(repeated)) === true))
+  const rows =
+    derivation._tag === 'record' ? typeRows(table, target.generation, spool, true) : typeParts(reviews, stream, merges)
+  if (rows === undefined) return 0
+  return merges ? mergeRows(db, load, rows) : db.change(insertRowsSql(table, rows, []))
+}
+
+/** Types reviews once and writes the rows of all their streams, in the open transaction. `batch`: a name for a temporary table. */
+export const writeShared = async (
+  db: Database,
+  { spool, hasUndeclared }: SharedSpool,
+  loads: ReadonlyArray<Load>,
+  tables: ReadonlyArray<Table>,
+  batch: string,
+): Promise<SharedResult> => {
+  const sql = spool.toSql()
+  const parsed = reviewsOf(sql, loads.flatMap(toStream), hasUndeclared)
+  await db.run(`CREATE OR REPLACE TEMP TABLE ${batch} AS SELECT *, _review AS id, _time AS time FROM (${parsed.sql})`)
+  const reviews = { ...parsed, sql: `SELECT _seq, _at, _review, _time, _part FROM temp.${batch}` }
+  const { known, isRepeated } = await findOthers(db, `temp.${batch}`, tables)
+  const made = new Map<string, number>()
+  for (const load of loads) {
+    const mayMeet = isRepeated || known.has(load.stream)
+    made.set(load.stream, await writeStream(db, { load, spool: sql, reviews, mayMeet }))
+  }
+  const [first] = loads
+  if (first === undefined) throw new Error('Shared reviews belong to a stream')
+  return {
+    made,
+    batch: { table: first.table, id: 'id', time: 'time', batch: `temp.${batch}` },
+    hasOthers: isRepeated || known.size > 0,
+  }
+}

@@ -1,0 +1,125 @@
+import { quoteIdentifier, quoteLiteral } from '../store/database'
+import { airbyteColumns, attributeOf, type Column, findFreeName, fingerprintSql, type Table } from '../store/tables'
+
+/** Records in the columns of their table. A value that does not fit its column is null and named in `_airbyte_meta`. */
+export type TypedRows = {
+  /** SQL of the rows: the columns that records fill, those of `airbyteColumns`, and `seq`. */
+  readonly sql: string
+  /** The name of the column with a record's place in the stream. */
+  readonly seq: string
+  /** The columns without `seq`, as SQL. */
+  readonly names: string
+}
+
+/**
+ * Objects to be typed: SQL of rows with `_record`, a structure of their attributes by the names of the columns, `_json`, their text, which
+ * only a column of another name than its attribute needs, `_at`, `_changes` and `_seq`. `values`: SQL of columns that no attribute fills.
+ * `isChecked`: the structure has the types of the columns, since our source has made sure that each value fits.
+ */
+export type RecordSource = {
+  readonly sql: string
+  readonly isChecked: boolean
+  readonly values?: ReadonlyMap<string, string>
+}
+
+/** The records of a spool, given as SQL. */
+const recordsOf = (columns: ReadonlyArray<Column>, spool: string, isChecked = false): RecordSource => ({
+  sql: `SELECT ${recordSql(columns, isChecked)} AS _record, _json, _at, _changes, _seq FROM ${spool}`,
+  isChecked,
+})
+
+export const typeRows = (table: Table, generation: number, spool: string, isChecked = false): TypedRows =>
+  typeRecords(table, generation, recordsOf(filledColumns(table), spool, isChecked))
+
+/** The columns that attributes of records fill. */
+export const filledColumns = ({ columns }: Table): ReadonlyArray<Column> =>
+  columns.filter((column) => attributeOf(column) !== null)
+
+export const typeRecords = (table: Table, generation: number, source: RecordSource): TypedRows => {
+  const columns = filledColumns(table)
+  const names = [...columns.map(({ name }) => name), ...airbyteColumns.map(([name]) => name)]
+  const seq = quoteIdentifier(findFreeName(table.columns, '_seq'))
+  return {
+    sql: typedRowsSql(columns, generation, source, seq),
+    seq,
+    names: names.map(quoteIdentifier).join(', '),
+  }
+}
+
+/** The values of some columns of the records alone, typed in the same way. */
+export const typeColumnsSql = (columns: ReadonlyArray<Column>, spool: string): string =>
+  columns.length === 0
+    ? `SELECT 1 AS _row FROM ${spool}`
+    : `SELECT ${columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`).join(', ')}
+       FROM (${recordsOf(columns, spool).sql})`
+
+/** The same of typed rows. */
+export const pickColumnsSql = (columns: ReadonlyArray<Column>, rows: string): string =>
+  `SELECT ${columns.length === 0 ? '1 AS _row' : columns.map(({ name }) => quoteIdentifier(name)).join(', ')}
+   FROM (${rows})`
+
+/** One column of the records as `value`, with the place of each in its spool as `seq`. */
+export const typeValuesSql = (column: Column, spool: string): string =>
+  `SELECT _seq AS seq, ${valueSql(column)} AS value FROM (${recordsOf([column], spool).sql})`
+
+/** Only the innermost selects are free of foreign names. */
+const typedRowsSql = (
+  columns: ReadonlyArray<Column>,
+  generation: number,
+  { sql, isChecked, values: given = new Map() }: RecordSource,
+  seq: string,
+): string => {
+  const [at, meta] = [findFreeName(columns, '_at'), findFreeName(columns, '_meta')].map(quoteIdentifier)
+  const names = columns.map((column) => quoteIdentifier(column.name))
+  const values = columns.map(
+    (column) =>
+      `${given.get(column.name) ?? (isChecked ? sourceSql(column) : valueSql(column))} AS ${quoteIdentifier(column.name)}`,
+  )
+  const doubtful = isChecked ? [] : columns.filter(mayNotFit)
+  const changes = ['_changes', ...doubtful.map((column) => changeSql(column))].join(', ')
+  const airbyteValues = [fingerprintSql(columns), `make_timestamptz(${at} * 1000)`, meta, String(generation)]
+  return `
+    SELECT ${[...names, ...airbyteColumns.map(([name], i) => `${airbyteValues[i]} AS ${name}`), seq].join(', ')}
+    FROM (
+      SELECT ${[...values, `_at AS ${at}`, `_seq AS ${seq}`].join(', ')},
+        '{"changes":[' || concat_ws(',', ${changes}) || ']}' AS ${meta}
+      FROM (${sql}))`
+}
+
+/** A structure of the attributes by the names of their columns, which do not differ in case alone, as its members could not. */
+const recordSql = (columns: ReadonlyArray<Column>, isChecked: boolean): string =>
+  columns.length === 0 ? 'NULL' : `from_json(_json, ${quoteLiteral(JSON.stringify(shapeOf(columns, isChecked)))})`
+
+/** The attributes of columns as DuckDB takes them from JSON text: where they may not fit, every type but JSON is cast from text. */
+export const shapeOf = (columns: ReadonlyArray<Column>, isChecked: boolean): Readonly<Record<string, string>> =>
+  Object.fromEntries(columns.map((column) => [column.name, isChecked ? column.type : sourceType(column)]))
+
+const sourceType = ({ type }: Column): 'JSON' | 'VARCHAR' => (type === 'JSON' ? 'JSON' : 'VARCHAR')
+
+const sourceSql = (column: Column): string =>
+  typeof column.attribute === 'string'
+    ? `from_json(json_extract(_json, ${quoteLiteral(toJsonPointer(column.attribute))}), '"${sourceType(column)}"')`
+    : `_record.${quoteIdentifier(column.name)}`
+
+const toJsonPointer = (attribute: string): string => `/${attribute.replaceAll('~', '~0').replaceAll('/', '~1')}`
+
+/** Whether a value may not fit the column. */
+const mayNotFit = ({ type }: Column): boolean => type !== 'VARCHAR' && type !== 'JSON'
+
+/**
+ * The value of an attribute in its column's type; null where it does not fit. An integer column takes 5.0 and 1e3 but no fraction,
+ * and no number is infinite: DuckDB alone would make 2 of 1.5, 0 of 1e-7 and infinity of 1e400.
+ */
+export const valueSql = (column: Column, source = sourceSql(column)): string => {
+  const value = `TRY_CAST(${source} AS ${column.type})`
+  if (column.type === 'DOUBLE') return `CASE WHEN isfinite(${value}) THEN ${value} END`
+  return column.type === 'BIGINT'
+    ? `CASE WHEN regexp_matches(${source}, '[.eE]') AND ${value} <> TRY_CAST(${source} AS DOUBLE) THEN NULL ELSE ${value} END`
+    : value
+}
+
+/** The entry in `_airbyte_meta` for a value that became null; null if the value fits. */
+const changeSql = (column: Column, source = sourceSql(column), value = valueSql(column, source)): string => {
+  const change = { field: attributeOf(column), change: 'NULLED', reason: 'DESTINATION_TYPECAST_ERROR' }
+  return `CASE WHEN ${source} IS NOT NULL AND (${value}) IS NULL THEN ${quoteLiteral(JSON.stringify(change))} END`
+}
