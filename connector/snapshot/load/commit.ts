@@ -277,7 +277,7 @@ const commitWithin = async (
     const { id, stream, table } = change.load
     const batch = batches.find((other) => other.change === change)
     const records = change.records + change.load.made + countMade(results, change.load)
-    const result = results.find(({ made }) => (made.get(stream) ?? 0) > 0)
+    const result = results.find(({ streams }) => streams.includes(stream))
     const range = batch ? findCursorRange(change, table, batch.batch) : result && timesOf(result)
     return { ...change, id, stream, records, range }
   })

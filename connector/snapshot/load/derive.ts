@@ -229,9 +229,9 @@ export const findPairsSql = (reviews: Reviews, { derivation }: DerivedStream, lo
   ALTER TABLE _found ADD COLUMN _part VARCHAR`
 }
 
-/** The rows in `_found`. */
+/** The rows in `_found`, each with a place of its own: one review may show several. */
 export const typeFound = (stream: DerivedStream, isText: boolean): TypedRows => {
   const { table, generation, derivation } = stream
-  const source = toSource(stream, isText && derivation._tag === 'dimension', 'FROM temp._found', '_seq')
+  const source = toSource(stream, isText && derivation._tag === 'dimension', 'FROM temp._found', 'row_number() OVER (ORDER BY _seq)')
   return typeRecords(table, generation, source)
 }

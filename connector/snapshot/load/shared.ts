@@ -30,7 +30,8 @@ export type SharedSpool = {
 
 /** What a commit has made of shared reviews. */
 export type SharedResult = {
-  /** How many rows of each stream. */
+  readonly streams: ReadonlyArray<string>
+  /** How many rows of each stream that is made of parts; what is a review itself was counted as it came. */
   readonly made: ReadonlyMap<string, number>
   /** The reviews and their versions. */
   readonly batch: ReviewBatch
@@ -130,7 +131,7 @@ const writeStream = async (
 /** Types reviews once and writes the rows of all their streams, in the open transaction. `batch`: a name for a temporary table. */
 export const writeShared = async (
   db: Database,
-  { spool, hasUndeclared }: SharedSpool,
+  { streams, spool, hasUndeclared }: SharedSpool,
   loads: ReadonlyArray<Load>,
   tables: ReadonlyArray<Table>,
   batch: string,
@@ -143,11 +144,13 @@ export const writeShared = async (
   const made = new Map<string, number>()
   for (const load of loads) {
     const mayMeet = isRepeated || known.has(load.stream)
-    made.set(load.stream, await writeStream(db, { load, spool: sql, reviews, mayMeet }))
+    const rows = await writeStream(db, { load, spool: sql, reviews, mayMeet })
+    if (load.derivation?._tag !== 'record') made.set(load.stream, rows)
   }
   const [first] = loads
   if (first === undefined) throw new Error('Shared reviews belong to a stream')
   return {
+    streams,
     made,
     batch: { table: first.table, id: 'id', time: 'time', batch: `temp.${batch}` },
     hasOthers: isRepeated || known.size > 0,

@@ -80,7 +80,7 @@ export const createSnapshotWriter = async (
   // at a time; by default it writes most rows of a first load a second time, only because the last group of each commit is not full.
   // Texts take a third less room as Zstandard than by the methods that DuckDB would choose, and a quarter less time to write.
   await db.run(
-    `SET force_compression = 'zstd'; SET preserve_insertion_order = false; SET write_buffer_row_group_count = 1; SET max_vacuum_tasks = ${run === 1 ? 0 : 2}`,
+    `SET preserve_insertion_order = false; SET write_buffer_row_group_count = 1; SET max_vacuum_tasks = ${run === 1 ? 0 : 2}`,
   )
   const forgets = await hasForgotten(db)
   const sharedFilter = forgets ? forgottenRecordsSql(reviewsTableName) : undefined
@@ -177,7 +177,10 @@ export const createSnapshotWriter = async (
     // What a stream has received as records of its own comes before these.
     if ([...loads.values()].some(({ spool }) => spool.count() > 0)) await startCommit()
     for (const row of rows) {
-      for (const load of ofShared) load.hasChanges = true
+      for (const load of ofShared) {
+        load.hasChanges = true
+        if (load.derivation?._tag === 'record') load.records += 1
+      }
       findShared(streams, hasUndeclared).add(row, at)
       received.rows += 1
       received.bytes += row.json.length

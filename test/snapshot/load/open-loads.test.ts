@@ -123,7 +123,8 @@ describe('a stream is opened', () => {
       expect([others?.id, others?.cursor, others?.target.cursor]).toEqual([8, undefined, undefined])
       const { spool, ...load } = things ?? {}
       expect(load).toEqual({
-        ...{ id: 9, stream: 'things', share: undefined, schema: JSON.stringify(thingsInfo.schema) },
+        ...{ id: 9, stream: 'things', share: undefined, derivation: undefined, made: 0 },
+        schema: JSON.stringify(thingsInfo.schema),
         table: {
           name: 'things',
           columns: [

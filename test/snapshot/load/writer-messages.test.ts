@@ -643,7 +643,6 @@ describe('a commit of many records begins', () => {
 
   it.each([
     ['64 MB', 200, 64, undefined],
-    ['4 MB of a table of more than 200 columns', 201, 4, undefined],
     ['30 MB of a share of a backfill', 200, 30, { index: 0, count: 2 }],
   ])('after %s, and after as many again', async (_, columns, count, share) => {
     const { db, add } = await openStream(columns, `"${'x'.repeat(999_998)}"`, share)
