@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BIGINT, VARCHAR } from '@duckdb/node-api'
+import { BIGINT, DuckDBListValue, DuckDBStructValue, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import { afterAll, describe, expect, it } from 'vitest'
 import {
@@ -26,6 +26,21 @@ const readFailure = async (path: string, options?: DatabaseOptions) => {
   return E.isLeft(opened) ? opened.left : undefined
 }
 
+const marked = '\ufeff'
+
+/** Values of every type that holds texts beside others, in SQL and as `query` reads them. */
+const nestedTexts = [
+  [`['${marked}a', NULL]`, [`${marked}a`, null]],
+  [`['${marked}a', 'b']::VARCHAR[2]`, [`${marked}a`, 'b']],
+  [`{'n': 1, 's': '${marked}a', 'l': ['${marked}']}`, { n: 1, s: `${marked}a`, l: [marked] }],
+  [`MAP {'${marked}k': '${marked}v'}`, [{ key: `${marked}k`, value: `${marked}v` }]],
+  [`MAP {1: '${marked}v'}`, [{ key: 1, value: `${marked}v` }]],
+  [`union_value(s := '${marked}a')::UNION(n INTEGER, s VARCHAR)`, { tag: 's', value: `${marked}a` }],
+  [`'"${marked}a"'::JSON`, `"${marked}a"`],
+  [`'${marked}a'::ENUM ('${marked}a')`, `${marked}a`],
+  [`NULL::STRUCT(s VARCHAR)`, null],
+] as const
+
 describe('query', () => {
   it('returns integers exactly, as a number where that is possible', async () => {
     const db = await openFile()
@@ -34,6 +49,18 @@ describe('query', () => {
     ).toEqual([{ n: 1, id: 9007199254740993n, list: [1], struct: { a: 2 } }])
     expect(await db.scalar('SELECT $id::BIGINT + 1', { id: 9007199254740993n })).toBe(9007199254740994n)
     expect(await db.scalar('SELECT 1 WHERE false')).toBeUndefined()
+    db.close()
+  })
+
+  it('keeps a leading byte order mark, in a name and inside every type that holds texts', async () => {
+    const db = await openFile()
+    const texts = [marked, `${marked}${marked}x`, `${marked}, longer than twelve bytes`, 'x', '', `x${marked}`]
+    expect(await db.query('SELECT unnest($texts::VARCHAR[]) AS s', { texts: new DuckDBListValue(texts) })).toEqual(
+      texts.map((s) => ({ s })),
+    )
+    expect(await db.scalar('SELECT $s', { s: marked })).toBe(marked)
+    expect(await db.query(`SELECT NULL::VARCHAR AS "${marked}"`)).toEqual([{ [marked]: null }])
+    for (const [sql, value] of nestedTexts) expect(await db.scalar(`SELECT ${sql}`), sql).toEqual(value)
     db.close()
   })
 
@@ -70,6 +97,16 @@ describe('stream and appendColumns', () => {
     expect(await db.query('SELECT count(*) AS n, sum(n) AS sum FROM t WHERE n::VARCHAR = text')).toEqual([
       { n: 5000, sum: 12_497_500 },
     ])
+    db.close()
+  })
+
+  it('keep a leading byte order mark', async () => {
+    const db = await openFile()
+    await db.run('CREATE TEMP TABLE t (s VARCHAR)')
+    await db.appendColumns('t', [VARCHAR], [[marked, 'x', null]])
+    const rows = []
+    for await (const chunk of (await db.stream(`SELECT s, {'s': s} AS struct FROM t`)).chunks) rows.push(...chunk)
+    expect(rows).toEqual([marked, 'x', null].map((s) => [s, new DuckDBStructValue({ s })]))
     db.close()
   })
 
