@@ -9,12 +9,15 @@ import {
 } from '../cdk'
 import {
   askQuestion,
+  chooseMemoryLimit,
   createNamedViews,
   databaseWriteFailure,
   explainQueryError,
   exportQuery,
   type FilterValues,
   isDiskFull,
+  isLakePath,
+  isOutOfMemory,
   lockDatabase,
   postgresPrefix,
   questions,
@@ -141,7 +144,39 @@ const refuseForeignNames = (sql: string): void => {
   throw new CommandError(configFailure(`The SQL cannot be run. ${reason}.`))
 }
 
-const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<void> =>
+/** What DuckDB may use for a query at first, in bytes: it fills all that it may use with pages of the file, and few queries need more. */
+const firstMemory = 256e6
+
+/** What DuckDB may use in one attempt after the other, in bytes; undefined is all that a reader may use. A lake is opened once, since that takes long. */
+const listMemoryLimits = ({ db, file }: QueryOptions): ReadonlyArray<number | undefined> =>
+  file.memoryLimit === undefined && !isLakePath(db) && chooseMemoryLimit() > firstMemory
+    ? [firstMemory, undefined]
+    : [file.memoryLimit]
+
+/** Runs a query, and again with more memory where it needs it before a row is printed. No limit can be changed in a database that is locked. */
+const runQuery = async (io: CommandIo, query: QueryOptions, text: string): Promise<void> => {
+  let hasPrinted = false
+  const warned = new Set<string>()
+  const attemptIo: CommandIo = {
+    ...io,
+    print: (part) => {
+      hasPrinted = true
+      return io.print(part)
+    },
+    printWarning: (line) => {
+      if (!warned.has(line)) io.printWarning(line)
+      warned.add(line)
+    },
+  }
+  const limits = listMemoryLimits(query)
+  for (const [i, memoryLimit] of limits.entries()) {
+    const attempt = { ...query, file: { ...query.file, memoryLimit } }
+    if (await answerQuery(attemptIo, attempt, text, () => !hasPrinted && i + 1 < limits.length)) return
+  }
+}
+
+/** Writes the rows of a query; false where that needs more memory, and `mayRepeat` says that it can be tried again. */
+const answerQuery = (io: CommandIo, query: QueryOptions, text: string, mayRepeat: () => boolean): Promise<boolean> =>
   useSnapshot(
     query.db,
     'read',
@@ -157,28 +192,47 @@ const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<voi
         else await createNamedViews(db, text, query.regions, io.printWarning)
         typed = await typeNestedMembers(snapshot, sql)
         await db.giveAllMemory()
-        await db.withMemory('the query', () => writeRows(io, snapshot, typed, query))
+        await writeRows(io, snapshot, typed, query)
+        return true
       } catch (error) {
-        if (io.stop.aborted)
-          throw new CommandError(
-            transientFailure(`The query was stopped.${query.out === undefined ? '' : ' No file was written.'}`),
-          )
-        if (error instanceof CommandError || isSystemError(error)) throw error
-        if (isDiskFull(error)) throw new CommandError(databaseWriteFailure(db.path, error))
-        const message = error instanceof Error ? error.message : String(error)
-        // Where the text was changed, its lines are not those of the user.
-        const explained = await explainQueryError(
-          snapshot,
-          sql,
-          typed === text ? message : (message.split('\n\nLINE ')[0] ?? ''),
-        )
-        throw new CommandError(configFailure(`The SQL cannot be run. ${escapeControls(explained)}`))
+        const { stop } = io
+        // What does not fit into memory is written beside the file, where the disk may be full.
+        if (!stop.aborted && (isOutOfMemory(error) || isDiskFull(error)) && mayRepeat()) return false
+        throw await explainFailedQuery(error, { snapshot, sql, isAsTyped: typed === text, stop, out: query.out })
       } finally {
         clearInterval(timer)
       }
     },
     query.file,
   )
+
+type FailedQuery = {
+  readonly snapshot: Snapshot
+  readonly sql: string
+  /** What was run is the text of the user, so a message may name its lines. */
+  readonly isAsTyped: boolean
+  readonly stop: AbortSignal
+  readonly out: string | undefined
+}
+
+/** Why a query failed, in words for the user. */
+const explainFailedQuery = async (
+  error: unknown,
+  { snapshot, sql, isAsTyped, stop, out }: FailedQuery,
+): Promise<unknown> => {
+  const { db } = snapshot
+  if (stop.aborted)
+    return new CommandError(
+      transientFailure(`The query was stopped.${out === undefined ? '' : ' No file was written.'}`),
+    )
+  if (error instanceof CommandError || isSystemError(error)) return error
+  if (isOutOfMemory(error)) return new CommandError(db.explainMemory('the query', error))
+  if (isDiskFull(error)) return new CommandError(databaseWriteFailure(db.path, error))
+  const message = error instanceof Error ? error.message : String(error)
+  const shown = isAsTyped ? message : (message.split('\n\nLINE ')[0] ?? '')
+  const explained = await explainQueryError(snapshot, sql, shown)
+  return new CommandError(configFailure(`The SQL cannot be run. ${escapeControls(explained)}`))
+}
 
 /** An error of stdout, such as a pipe that is closed: the program handles it. */
 const isSystemError = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall !== undefined
