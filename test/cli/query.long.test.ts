@@ -253,7 +253,7 @@ describe('--format', () => {
       'BIGINT',
       'DECIMAL(38,0)',
       'VARCHAR',
-      'JSON',
+      'VARCHAR',
       'INTEGER[]',
       'INTEGER',
       'INTEGER',

@@ -83,6 +83,13 @@ export type PersonRows = {
 const reviewTables: ReadonlyArray<string> = [reviewsTableName, deletionsTableName, '_deletions']
 const commentsTableName = 'comments'
 
+/** The type of a text that may be JSON, as Parquet files have it. */
+export const jsonTextType = 'VARCHAR or JSON'
+
+/** The text itself, or that which a JSON text holds. */
+const unquoteSql = (text: string): string =>
+  `CASE WHEN starts_with(${text}, '"') THEN coalesce(TRY(json_extract_string(${text}, '$')), ${text}) ELSE ${text} END`
+
 /** The rows of a table, read as `t`: of a stream, of its history, or of a copy that someone made of either. */
 export const toPersonRows = (
   table: string,
@@ -100,6 +107,7 @@ export const toPersonRows = (
       const column = byName.get(foldCase(attribute))
       if (column === undefined) return undefined
       const name = `t.${quoteIdentifier(column.name)}`
+      if (column.type === jsonTextType) return unquoteSql(name)
       return column.type === 'JSON' ? `(${name}->>'$')` : `${name}::VARCHAR`
     },
   }
