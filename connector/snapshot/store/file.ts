@@ -17,7 +17,7 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { CommandError, configFailure, type Failure, pathFailure } from '../../cdk'
 import { type Database, type DatabaseOptions, openDatabase, type Snapshot } from './database'
-import { chooseMemoryLimit, databaseOpenFailure, foreignFileFailure, listMemorySteps } from './failures'
+import { chooseMemoryLimit, databaseOpenFailure, foreignFileFailure, listMemorySteps, storageVersion } from './failures'
 import { openLake } from './lake'
 import { describeLake, isLakePath, isRemote, type LakeOptions, requireOwnFolder } from './lake-access'
 import { metadataTablesSql, snapshotFormat } from './metadata'
@@ -30,7 +30,7 @@ export type SnapshotAccess = 'write' | 'change' | 'read'
  * small commits; by default one has 122,880. Since this storage version a log tells to which checkpoint of which file it belongs: DuckDB refuses
  * one of another time, which a disk may leave that loses what was synced, where it would otherwise commit some rows twice or without others.
  */
-export const snapshotAttachOptions = `ROW_GROUP_SIZE 4096, STORAGE_VERSION 'v1.4.0'`
+export const snapshotAttachOptions = `ROW_GROUP_SIZE 4096, STORAGE_VERSION '${storageVersion}'`
 
 /** `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. `memoryGrowth`: how many times as much it has at each further step. */
 const accessOptions: Readonly<

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { BIGINT, DuckDBListValue, DuckDBStructValue, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -139,7 +140,28 @@ describe('transaction', () => {
   })
 })
 
+/** The head of a file that DuckDB 2.0 has made, and of one that DuckDB 0.8 has made. */
+const newerHead =
+  'H4sIAAAAAAACA+3XsQqCcBDH8b/m0OQqQdDSLP5D0CaHDKJwdGoK7BEKBx/Fh3DzHZwTeoOgxVkQapAIIqPFQfh+lh93BzfcdpO5Vhh1evDD1e42En85' +
+  'L0zLlN1zN3JcKe3j0vq9514ml01m6NuqyWenphIAAAAAAKAXVyeOp3vfU76P1Xdfa2PcxprTAQAAAAAwtP8/eNWPD4L/HwAAAACAwXsCw66MrQAwAAA='
+const olderHead =
+  'H4sIAAAAAAACA+3XsQ2CUBiF0f8ZGOH1WjABiQtoZ0FC4gRMwAiWLkbtDMSWGbBAG+ICkHPKW37dTa+xe09tvt4vtzoWRUQcAwAAANiL5+k8VH3zSKt9/j' +
+  'pIBAAAAJtX5v+//0chAAAA2L4PRo6jYAAwAAA='
+
 describe('openDatabase', () => {
+  it.each([
+    [
+      newerHead,
+      'newer',
+      /newer DuckDB\. .*ATTACH '.*it''s newer\.duckdb'.*STORAGE_VERSION 'v1\.4\.0'.*COPY FROM DATABASE/,
+    ],
+    [olderHead, 'older', /before 0\.10\. Give another path/],
+  ])('says what to do with a file of another storage version: %#', async (head, name, message) => {
+    const path = join(folder, `it's ${name}.duckdb`)
+    writeFileSync(path, gunzipSync(Buffer.from(head, 'base64')))
+    expect(await readFailure(path)).toMatchObject({ _tag: 'Config', message: expect.stringMatching(message) })
+  })
+
   it('fails with what is wrong with the path, and does not change the file', async () => {
     const text = join(folder, 'notes.txt')
     writeFileSync(text, 'not a database, some notes')
