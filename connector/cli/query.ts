@@ -270,9 +270,24 @@ async function* takeWhole(stop: AbortSignal, texts: AsyncIterable<string>): Asyn
   stop.throwIfAborted()
 }
 
-/** Whether a text is a statement to its semicolon, which is in no text in quotes and no comment. */
-const isWholeSql = (text: string): boolean =>
-  /^(?:[^'"/]|\/(?!\*))*;\s*$/.test(text.replaceAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--.*|\/\*[\s\S]*?\*\//g, ' '))
+/** What may hold a semicolon that ends no statement: texts and names in quotes, and comments. `E'it\'s'` and `$tag$it's$tag$` are texts too. */
+const quotedSql = [
+  /(?<![\p{L}\p{N}_$])[eE]'(?:[^'\\]|\\.|'')*'/u,
+  /'(?:[^']|'')*'/u,
+  /"(?:[^"]|"")*"/u,
+  /(?<![\p{L}\p{N}_$])\$((?:[\p{L}_][\p{L}\p{N}_]*)?)\$.*?\$\1\$/u,
+  /--[^\n]*/u,
+  /\/\*.*?\*\//u,
+]
+const quotedPattern = new RegExp(quotedSql.map(({ source }) => source).join('|'), 'gsu')
+/** What begins one of them that has no end yet. */
+const openQuote = /['"]|\/\*|(?<![\p{L}\p{N}_$])\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/u
+
+/** Whether a text is a statement to its semicolon. */
+const isWholeSql = (text: string): boolean => {
+  const rest = text.replaceAll(quotedPattern, ' ')
+  return !openQuote.test(rest) && /;\s*$/.test(rest)
+}
 
 /** A word that begins SQL, and may stand alone in its line. */
 const sqlWord = /^(from|with|select|values|table|describe|summarize|show|explain|pivot|unpivot|pragma|set|call)$/i

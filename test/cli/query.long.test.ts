@@ -553,6 +553,20 @@ describe('without SQL, on a terminal', () => {
     expect(shown).not.toContain('Error')
   })
 
+  it('knows texts in dollar quotes and with escapes', async () => {
+    const shown = await readShown(
+      `SELECT $$it's;${enter}`,
+      `$$ || $a_1$ $$ "; $a_1$ AS t;${enter}`,
+      String.raw`SELECT E'it\'s; ' AS t;` + enter,
+      `SELECT a$b$c AS t FROM (SELECT 1 AS a$b$c);${enter}`,
+      ctrlD,
+    )
+    expect(shown).toMatch(/it's; +\$\$ ";\s*\n/)
+    expect(shown).toMatch(/t\nit's;\s*\n/)
+    expect(shown).toMatch(/t\n1\nfeedback> /)
+    expect(shown).not.toContain('Error')
+  })
+
   it('takes a question with its options, and a name that is none is told', async () => {
     const shown = await readShown(
       `source-mix;${enter}`,
