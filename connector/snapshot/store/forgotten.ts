@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { CommandError, configFailure } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { regionsTableName } from './metadata'
 import { deletionsTableName, foldCase, historyTableName, reviewsTableName, type Table } from './tables'
@@ -45,19 +44,6 @@ export const readForgotten = async ({ db }: Snapshot): Promise<ForgottenFilter> 
           .digest('hex')}`,
       ),
   }
-}
-
-/** Refuses a file with tables of the user that cannot be filled row by row. `attached`: the name of the attached file. */
-export const requireFillableTables = async (db: Database, path: string, attached: string): Promise<void> => {
-  const found = await db.query(`
-    SELECT table_name AS name FROM duckdb_tables() WHERE database_name = '${attached}' AND contains(sql, ' GENERATED ALWAYS AS')
-    UNION SELECT table_name FROM duckdb_constraints() WHERE database_name = '${attached}' AND constraint_type = 'FOREIGN KEY' ORDER BY ALL`)
-  if (found.length > 0)
-    throw new CommandError(
-      configFailure(
-        `${path} has tables of your own with generated columns or foreign keys, which rows cannot be taken out of: ${found.map(({ name }) => name).join(', ')}. Nothing was changed; drop them first, or make them views.`,
-      ),
-    )
 }
 
 /** An id as digits, whatever number it was written as. */
