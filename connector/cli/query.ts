@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import {
   CommandError,
   type CommandIo,
@@ -144,16 +145,22 @@ const refuseForeignNames = (sql: string): void => {
   throw new CommandError(configFailure(`The SQL cannot be run. ${reason}.`))
 }
 
-/** What DuckDB may use for a query at first, in bytes: it fills all that it may use with pages of the file, and few queries need more. */
-const firstMemory = 256e6
+/**
+ * What DuckDB may use for a query at first, in bytes: it fills all that it may use with pages of the file, and few queries need more. Each
+ * thread needs some 20 MB to read JSON.
+ */
+const [firstMemory, firstThreads] = [256e6, Math.min(4, availableParallelism())]
 
-/** What DuckDB may use in one attempt after the other, in bytes; undefined is all that a reader may use. A lake is opened once, since that takes long. */
-const listMemoryLimits = ({ db, file }: QueryOptions): ReadonlyArray<number | undefined> =>
+/** How to open the file for one attempt after the other. A lake is opened once, since that takes long. */
+const listAttempts = ({ db, file }: QueryOptions): ReadonlyArray<SnapshotOptions> =>
   file.memoryLimit === undefined && !isLakePath(db) && chooseMemoryLimit() > firstMemory
-    ? [firstMemory, undefined]
-    : [file.memoryLimit]
+    ? [{ ...file, memoryLimit: firstMemory, threads: firstThreads }, file]
+    : [file]
 
-/** Runs a query, and again with more memory where it needs it before a row is printed. No limit can be changed in a database that is locked. */
+/**
+ * Runs a query, and again with more memory where it needs it before a row is printed: in a database that is locked, no limit can be
+ * changed.
+ */
 const runQuery = async (io: CommandIo, query: QueryOptions, text: string): Promise<void> => {
   let hasPrinted = false
   const warned = new Set<string>()
@@ -168,11 +175,9 @@ const runQuery = async (io: CommandIo, query: QueryOptions, text: string): Promi
       warned.add(line)
     },
   }
-  const limits = listMemoryLimits(query)
-  for (const [i, memoryLimit] of limits.entries()) {
-    const attempt = { ...query, file: { ...query.file, memoryLimit } }
-    if (await answerQuery(attemptIo, attempt, text, () => !hasPrinted && i + 1 < limits.length)) return
-  }
+  const attempts = listAttempts(query)
+  for (const [i, file] of attempts.entries())
+    if (await answerQuery(attemptIo, { ...query, file }, text, () => !hasPrinted && i + 1 < attempts.length)) return
 }
 
 /** Writes the rows of a query; false where that needs more memory, and `mayRepeat` says that it can be tried again. */
@@ -270,7 +275,7 @@ async function* takeWhole(stop: AbortSignal, texts: AsyncIterable<string>): Asyn
   stop.throwIfAborted()
 }
 
-/** What may hold a semicolon that ends no statement: texts and names in quotes, and comments. `E'it\'s'` and `$tag$it's$tag$` are texts too. */
+/** What may hold a semicolon that ends no statement: texts (also `E'it\'s'` and `$tag$it's$tag$`), names in quotes, comments. */
 const quotedSql = [
   /(?<![\p{L}\p{N}_$])[eE]'(?:[^'\\]|\\.|'')*'/u,
   /'(?:[^']|'')*'/u,

@@ -169,14 +169,14 @@ const jsonObjects = ({ names, types }: QueryResult): ((row: ReadonlyArray<DuckDB
   return (row) => `{${types.map((type, i) => `${keys[i]}${encodeJsonValue(row[i] ?? null, type)}`).join('')}}`
 }
 
-/** RFC 4180 with line feeds. A null is empty, an empty text is in quotes. A spreadsheet may take a semicolon or a tab as a separator too. */
+/** RFC 4180 with line feeds. An empty text is in quotes. A spreadsheet may take a semicolon or a tab as a separator too. */
 const quoteCsv = (text: string, isForSpreadsheets: boolean): string =>
   text === '' || (isForSpreadsheets ? /[",;\t\r\n]/ : /[",\r\n]/).test(text) ? `"${text.replaceAll('"', '""')}"` : text
 
 /** What a spreadsheet takes for the beginning of a formula, also as East Asian keyboards type it. */
 const formulaSigns = String.raw`=+\-@\uff1d\uff0b\uff0d\uff20`
 const formulaStart = new RegExp(String.raw`^(?=[${formulaSigns}\t\r\n])`, 'u')
-/** Where a spreadsheet that takes the semicolon for the separator begins a cell, quotes or not. A smiley is no formula. */
+/** Where a spreadsheet that splits at semicolons begins a cell, quotes or not. A smiley is no formula. */
 const innerFormula = new RegExp(String.raw`(?<=;)(?!-\))(?=[${formulaSigns}])`, 'gu')
 
 /** A text that a spreadsheet takes as a text. */

@@ -115,7 +115,7 @@ const exportTable = async (
     const partitionColumn = quoteIdentifier(findFreeName(table.columns, partition))
     const local = `${quoteIdentifier(time)} AT TIME ZONE ${quoteLiteral(timeZone)}`
     columns.push(`strftime(${local}, '${partitionFormats[partition]}') AS ${partitionColumn}`)
-    // Of no rows DuckDB writes no partition. One file without rows tells other readers the columns, that of the partition too.
+    // Without rows DuckDB writes no partition, and other readers need a file that has the columns.
     if (rows > 0) {
       target = folder
       options.push(`PARTITION_BY (${partitionColumn})`, 'OVERWRITE_OR_IGNORE')

@@ -115,7 +115,8 @@ export const compactSnapshot = async (path: string, options?: SnapshotOptions): 
 export const requireCopyableTables = async (db: Database, path: string, byRow = false): Promise<void> => {
   const found = await db.query(`
     SELECT table_name AS name FROM duckdb_constraints() WHERE database_name = 'old' AND constraint_type = 'FOREIGN KEY'
-    UNION SELECT table_name FROM duckdb_columns() WHERE database_name = 'old' AND regexp_matches(data_type, '\\bVARIANT\\b')
+    UNION SELECT table_name FROM duckdb_columns()
+      WHERE database_name = 'old' AND regexp_matches(data_type, '\\bVARIANT\\b')
     UNION SELECT table_name FROM duckdb_tables()
       WHERE ${byRow} AND database_name = 'old' AND contains(sql, ' GENERATED ALWAYS AS')
     ORDER BY ALL`)
@@ -158,7 +159,8 @@ const describeDatabase = async (db: Database, name: string): Promise<string> => 
   }
   const others = await db.query(`
     SELECT concat_ws(' ', kind, schema_name, name) AS text FROM (
-      SELECT concat('view of ', column_count) AS kind, schema_name, view_name AS name, database_name, internal FROM duckdb_views()
+      SELECT concat('view of ', column_count) AS kind, schema_name, view_name AS name, database_name, internal
+      FROM duckdb_views()
       UNION ALL SELECT 'macro', schema_name, function_name, database_name, internal FROM duckdb_functions()
       UNION ALL SELECT 'type', schema_name, type_name, database_name, internal FROM duckdb_types()
       UNION ALL SELECT 'index', schema_name, index_name, database_name, false FROM duckdb_indexes()

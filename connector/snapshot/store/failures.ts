@@ -216,7 +216,8 @@ const otherVersionFailure = (path: string, detail: string): Failure => {
   if (Number(found) < Number(least))
     return configFailure(`${path} was written by a DuckDB before 0.10. Give another path with --db.`, detail)
   return configFailure(
-    `${path} has a storage format of a newer DuckDB. Copy it with that version into a new file, and give this one with --db: ` +
+    `${path} has a storage format of a newer DuckDB. ` +
+      'Copy it with that version into a new file, and give this one with --db: ' +
       `ATTACH '${path.replaceAll("'", "''")}' AS old (READ_ONLY); ` +
       `ATTACH 'copy.duckdb' AS new (STORAGE_VERSION '${storageVersion}'); COPY FROM DATABASE old TO new;`,
     detail,
