@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import {
   CommandError,
   type CommandIo,
@@ -9,12 +10,15 @@ import {
 } from '../cdk'
 import {
   askQuestion,
+  chooseMemoryLimit,
   createNamedViews,
   databaseWriteFailure,
   explainQueryError,
   exportQuery,
   type FilterValues,
   isDiskFull,
+  isLakePath,
+  isOutOfMemory,
   lockDatabase,
   postgresPrefix,
   questions,
@@ -141,7 +145,43 @@ const refuseForeignNames = (sql: string): void => {
   throw new CommandError(configFailure(`The SQL cannot be run. ${reason}.`))
 }
 
-const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<void> =>
+/**
+ * What DuckDB may use for a query at first, in bytes: it fills all that it may use with pages of the file, and few queries need more. Each
+ * thread needs some 20 MB to read JSON.
+ */
+const [firstMemory, firstThreads] = [256e6, Math.min(4, availableParallelism())]
+
+/** How to open the file for one attempt after the other. A lake is opened once, since that takes long. */
+const listAttempts = ({ db, file }: QueryOptions): ReadonlyArray<SnapshotOptions> =>
+  file.memoryLimit === undefined && !isLakePath(db) && chooseMemoryLimit() > firstMemory
+    ? [{ ...file, memoryLimit: firstMemory, threads: firstThreads }, file]
+    : [file]
+
+/**
+ * Runs a query, and again with more memory where it needs it before a row is printed: in a database that is locked, no limit can be
+ * changed.
+ */
+const runQuery = async (io: CommandIo, query: QueryOptions, text: string): Promise<void> => {
+  let hasPrinted = false
+  const warned = new Set<string>()
+  const attemptIo: CommandIo = {
+    ...io,
+    print: (part) => {
+      hasPrinted = true
+      return io.print(part)
+    },
+    printWarning: (line) => {
+      if (!warned.has(line)) io.printWarning(line)
+      warned.add(line)
+    },
+  }
+  const attempts = listAttempts(query)
+  for (const [i, file] of attempts.entries())
+    if (await answerQuery(attemptIo, { ...query, file }, text, () => !hasPrinted && i + 1 < attempts.length)) return
+}
+
+/** Writes the rows of a query; false where that needs more memory, and `mayRepeat` says that it can be tried again. */
+const answerQuery = (io: CommandIo, query: QueryOptions, text: string, mayRepeat: () => boolean): Promise<boolean> =>
   useSnapshot(
     query.db,
     'read',
@@ -157,28 +197,47 @@ const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<voi
         else await createNamedViews(db, text, query.regions, io.printWarning)
         typed = await typeNestedMembers(snapshot, sql)
         await db.giveAllMemory()
-        await db.withMemory('the query', () => writeRows(io, snapshot, typed, query))
+        await writeRows(io, snapshot, typed, query)
+        return true
       } catch (error) {
-        if (io.stop.aborted)
-          throw new CommandError(
-            transientFailure(`The query was stopped.${query.out === undefined ? '' : ' No file was written.'}`),
-          )
-        if (error instanceof CommandError || isSystemError(error)) throw error
-        if (isDiskFull(error)) throw new CommandError(databaseWriteFailure(db.path, error))
-        const message = error instanceof Error ? error.message : String(error)
-        // Where the text was changed, its lines are not those of the user.
-        const explained = await explainQueryError(
-          snapshot,
-          sql,
-          typed === text ? message : (message.split('\n\nLINE ')[0] ?? ''),
-        )
-        throw new CommandError(configFailure(`The SQL cannot be run. ${escapeControls(explained)}`))
+        const { stop } = io
+        // What does not fit into memory is written beside the file, where the disk may be full.
+        if (!stop.aborted && (isOutOfMemory(error) || isDiskFull(error)) && mayRepeat()) return false
+        throw await explainFailedQuery(error, { snapshot, sql, isAsTyped: typed === text, stop, out: query.out })
       } finally {
         clearInterval(timer)
       }
     },
     query.file,
   )
+
+type FailedQuery = {
+  readonly snapshot: Snapshot
+  readonly sql: string
+  /** What was run is the text of the user, so a message may name its lines. */
+  readonly isAsTyped: boolean
+  readonly stop: AbortSignal
+  readonly out: string | undefined
+}
+
+/** Why a query failed, in words for the user. */
+const explainFailedQuery = async (
+  error: unknown,
+  { snapshot, sql, isAsTyped, stop, out }: FailedQuery,
+): Promise<unknown> => {
+  const { db } = snapshot
+  if (stop.aborted)
+    return new CommandError(
+      transientFailure(`The query was stopped.${out === undefined ? '' : ' No file was written.'}`),
+    )
+  if (error instanceof CommandError || isSystemError(error)) return error
+  if (isOutOfMemory(error)) return new CommandError(db.explainMemory('the query', error))
+  if (isDiskFull(error)) return new CommandError(databaseWriteFailure(db.path, error))
+  const message = error instanceof Error ? error.message : String(error)
+  const shown = isAsTyped ? message : (message.split('\n\nLINE ')[0] ?? '')
+  const explained = await explainQueryError(snapshot, sql, shown)
+  return new CommandError(configFailure(`The SQL cannot be run. ${escapeControls(explained)}`))
+}
 
 /** An error of stdout, such as a pipe that is closed: the program handles it. */
 const isSystemError = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall !== undefined
@@ -216,9 +275,24 @@ async function* takeWhole(stop: AbortSignal, texts: AsyncIterable<string>): Asyn
   stop.throwIfAborted()
 }
 
-/** Whether a text is a statement to its semicolon, which is in no text in quotes and no comment. */
-const isWholeSql = (text: string): boolean =>
-  /^(?:[^'"/]|\/(?!\*))*;\s*$/.test(text.replaceAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--.*|\/\*[\s\S]*?\*\//g, ' '))
+/** What may hold a semicolon that ends no statement: texts (also `E'it\'s'` and `$tag$it's$tag$`), names in quotes, comments. */
+const quotedSql = [
+  /(?<![\p{L}\p{N}_$])[eE]'(?:[^'\\]|\\.|'')*'/u,
+  /'(?:[^']|'')*'/u,
+  /"(?:[^"]|"")*"/u,
+  /(?<![\p{L}\p{N}_$])\$((?:[\p{L}_][\p{L}\p{N}_]*)?)\$.*?\$\1\$/u,
+  /--[^\n]*/u,
+  /\/\*.*?\*\//u,
+]
+const quotedPattern = new RegExp(quotedSql.map(({ source }) => source).join('|'), 'gsu')
+/** What begins one of them that has no end yet. */
+const openQuote = /['"]|\/\*|(?<![\p{L}\p{N}_$])\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/u
+
+/** Whether a text is a statement to its semicolon. */
+const isWholeSql = (text: string): boolean => {
+  const rest = text.replaceAll(quotedPattern, ' ')
+  return !openQuote.test(rest) && /;\s*$/.test(rest)
+}
 
 /** A word that begins SQL, and may stand alone in its line. */
 const sqlWord = /^(from|with|select|values|table|describe|summarize|show|explain|pivot|unpivot|pragma|set|call)$/i

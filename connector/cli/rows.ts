@@ -169,33 +169,41 @@ const jsonObjects = ({ names, types }: QueryResult): ((row: ReadonlyArray<DuckDB
   return (row) => `{${types.map((type, i) => `${keys[i]}${encodeJsonValue(row[i] ?? null, type)}`).join('')}}`
 }
 
-/** RFC 4180 with line feeds. A null is empty, an empty text is in quotes. */
-const quoteCsv = (text: string | null): string =>
-  text === null ? '' : text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+/** RFC 4180 with line feeds. An empty text is in quotes. A spreadsheet may take a semicolon or a tab as a separator too. */
+const quoteCsv = (text: string, isForSpreadsheets: boolean): string =>
+  text === '' || (isForSpreadsheets ? /[",;\t\r\n]/ : /[",\r\n]/).test(text) ? `"${text.replaceAll('"', '""')}"` : text
 
-/** What a spreadsheet takes for the beginning of a formula. */
-const formulaStart = /^[=+\-@\t\r]/
+/** What a spreadsheet takes for the beginning of a formula, also as East Asian keyboards type it. */
+const formulaSigns = String.raw`=+\-@\uff1d\uff0b\uff0d\uff20`
+const formulaStart = new RegExp(String.raw`^(?=[${formulaSigns}\t\r\n])`, 'u')
+/** Where a spreadsheet that splits at semicolons begins a cell, quotes or not. A smiley is no formula. */
+const innerFormula = new RegExp(String.raw`(?<=;)(?!-\))(?=[${formulaSigns}])`, 'gu')
+
+/** A text that a spreadsheet takes as a text. */
+const guardText = (text: string): string => text.replace(innerFormula, "'").replace(formulaStart, "'")
+
+/** The same for what is no text: a number, also a negative one, stays a number. */
+const guardOther = (text: string): string => (/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? text : guardText(text))
 
 /** A row whose texts a spreadsheet takes as texts; a missing cell is empty. */
 export const formatCsvRow = (cells: ReadonlyArray<string | number | null | undefined>): string =>
   `${cells
-    .map((cell) =>
-      typeof cell === 'string' ? quoteCsv(formulaStart.test(cell) ? `'${cell}` : cell) : (cell ?? '').toString(),
-    )
+    .map((cell) => (typeof cell === 'string' ? quoteCsv(guardText(cell), true) : (cell ?? '').toString()))
     .join(',')}\n`
 
 const csvLayout =
   (isForSpreadsheets: boolean) =>
   ({ names, types }: QueryResult): RowLayout => {
-    const guard = (text: string) => (isForSpreadsheets && formulaStart.test(text) ? `'${text}` : text)
+    const [guard, guardValue] = isForSpreadsheets ? [guardText, guardOther] : [String, String]
+    const quote = (text: string) => quoteCsv(text, isForSpreadsheets)
     const formatCell = (value: DuckDBValue, i: number) => {
       const type = types[i]
       if (value === null || type === undefined) return ''
-      return quoteCsv(typeof value === 'string' ? guard(value) : encodeTextValue(value, type))
+      return quote(typeof value === 'string' ? guard(value) : guardValue(encodeTextValue(value, type)))
     }
     return {
       // A spreadsheet knows by the byte order mark that the file is UTF-8.
-      begin: `${isForSpreadsheets ? '\ufeff' : ''}${names.map((name) => quoteCsv(guard(name))).join(',')}\n`,
+      begin: `${isForSpreadsheets ? '\ufeff' : ''}${names.map((name) => quote(guard(name))).join(',')}\n`,
       formatRow: (row) => `${names.map((_, i) => formatCell(row[i] ?? null, i)).join(',')}\n`,
       end: '',
     }

@@ -6,7 +6,7 @@ import { CommandError, configFailure, copyDeadLetters, transientFailure } from '
 import { countSelects } from './query'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { isDiskFull, outputFullFailure } from './store/failures'
-import { type PersonRows, toPersonRows } from './store/forgotten'
+import { jsonTextType, type PersonRows, toPersonRows } from './store/forgotten'
 import { dataFilePattern } from './store/lake-access'
 import { readReportingTimeZone } from './store/metadata'
 import { findFreeName, listStreamTables, type Table } from './store/tables'
@@ -106,21 +106,24 @@ const exportTable = async (
   { partition, timeZone }: { readonly partition: ParquetPartition | undefined; readonly timeZone: string },
 ): Promise<ParquetExport> => {
   const time = partition === undefined ? undefined : await findTimeColumn(db, table)
-  const rows = `SELECT * REPLACE (_airbyte_raw_id::VARCHAR AS _airbyte_raw_id)`
-  const format = 'FORMAT parquet, COMPRESSION zstd'
-  const partitionColumn = partition && quoteIdentifier(findFreeName(table.columns, partition))
-  await db.run(
-    partition === undefined || time === undefined
-      ? `COPY (${rows} FROM ${quoteIdentifier(table.name)}) TO ${quoteLiteral(join(folder, 'data_0.parquet'))} (${format})`
-      : `COPY (${rows}, strftime(${quoteIdentifier(time)} AT TIME ZONE ${quoteLiteral(timeZone)}, '${partitionFormats[partition]}') AS ${partitionColumn} FROM ${quoteIdentifier(table.name)})
-           TO ${quoteLiteral(folder)} (${format}, PARTITION_BY (${partitionColumn}), OVERWRITE_OR_IGNORE)`,
-  )
-  await makePrivate(folder)
-  return {
-    stream: table.name,
-    rows: Number(await db.scalar(`SELECT count(*) FROM ${quoteIdentifier(table.name)}`)),
-    folder,
+  const from = quoteIdentifier(table.name)
+  const columns = [...(await listParquetColumns(db, from))]
+  const rows = Number(await db.scalar(`SELECT count(*) FROM ${from}`))
+  const options = ['FORMAT parquet', 'COMPRESSION zstd']
+  let target = join(folder, 'data_0.parquet')
+  if (partition !== undefined && time !== undefined) {
+    const partitionColumn = quoteIdentifier(findFreeName(table.columns, partition))
+    const local = `${quoteIdentifier(time)} AT TIME ZONE ${quoteLiteral(timeZone)}`
+    columns.push(`strftime(${local}, '${partitionFormats[partition]}') AS ${partitionColumn}`)
+    // Without rows DuckDB writes no partition, and other readers need a file that has the columns.
+    if (rows > 0) {
+      target = folder
+      options.push(`PARTITION_BY (${partitionColumn})`, 'OVERWRITE_OR_IGNORE')
+    }
   }
+  await db.run(`COPY (SELECT ${columns.join(', ')} FROM ${from}) TO ${quoteLiteral(target)} (${options.join(', ')})`)
+  await makePrivate(folder)
+  return { stream: table.name, rows, folder }
 }
 
 const findTimeColumn = async ({ scalar }: Snapshot['db'], { name, columns }: Table): Promise<string | undefined> => {
@@ -130,12 +133,31 @@ const findTimeColumn = async ({ scalar }: Snapshot['db'], { name, columns }: Tab
   )
 }
 
-/** Types that Parquet does not hold, or holds only in part, and those that hold their values. */
+/**
+ * Types that Parquet does not hold, or holds only in part, and those that hold their values. It does hold JSON, but other readers do not
+ * take that for text: they cannot compare it, or write it as CSV.
+ */
 const parquetTypes: Readonly<Record<string, string>> = {
   UUID: 'VARCHAR',
   HUGEINT: 'DECIMAL(38, 0)',
   UHUGEINT: 'VARCHAR',
+  JSON: 'VARCHAR',
 }
+
+/** A type as Parquet holds it, also inside lists and structs. What is in quotes is a name or a value. */
+const toParquetType = (type: string): string =>
+  type.replaceAll(
+    /'(?:[^']|'')*'|"(?:[^"]|"")*"|\b(?:UUID|U?HUGEINT|JSON)(?=$|[,)[])/g,
+    (word) => parquetTypes[word] ?? word,
+  )
+
+/** The columns of a table or view as SQL that has each in a type of Parquet. */
+const listParquetColumns = async (db: Database, relation: string): Promise<ReadonlyArray<string>> =>
+  (await db.query(`DESCRIBE ${relation}`)).map(({ column_name: name, column_type: type }) => {
+    const column = quoteIdentifier(String(name))
+    const kept = toParquetType(String(type))
+    return kept === type ? column : `${column}::${kept} AS ${column}`
+  })
 
 /** Writes the rows of a SELECT, or the first of them, as one Parquet file (zstd). The file must exist; the connection may be locked but for it. */
 export const exportQuery = async ({ db }: Snapshot, sql: string, path: string, limit?: number): Promise<void> => {
@@ -145,15 +167,9 @@ export const exportQuery = async ({ db }: Snapshot, sql: string, path: string, l
     )
   const view = quoteIdentifier('query result')
   await db.run(`CREATE TEMP VIEW ${view} AS\n${sql}`)
-  const columns = await db.query(`DESCRIBE ${view}`)
-  const list = columns.map(({ column_name: name, column_type: type }) => {
-    const column = quoteIdentifier(String(name))
-    const kept = parquetTypes[String(type)]
-    return kept === undefined ? column : `${column}::${kept} AS ${column}`
-  })
-  await db.run(
-    `COPY (SELECT ${list.join(', ')} FROM ${view}${limit === undefined ? '' : ` LIMIT ${limit}`}) TO ${quoteLiteral(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480, USE_TMP_FILE false)`,
-  )
+  const rows = `SELECT ${(await listParquetColumns(db, view)).join(', ')} FROM ${view}`
+  const options = 'FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480, USE_TMP_FILE false'
+  await db.run(`COPY (${rows}${limit === undefined ? '' : ` LIMIT ${limit}`}) TO ${quoteLiteral(path)} (${options})`)
 }
 
 /** A file as it is on the disk. */
@@ -217,6 +233,9 @@ const readFailure = (path: string, error: unknown): CommandError =>
     ),
   )
 
+/** The type of a column before it was written: a text may have been JSON. */
+const toStoredType = (type: string): string => (type === 'VARCHAR' ? jsonTextType : type)
+
 /** The rows of the Parquet files among these. The stream of an export is the name of its folder, above those of partitions. */
 export const readParquetRows = async (
   db: Database,
@@ -231,7 +250,10 @@ export const readParquetRows = async (
     })
     let folder = dirname(target)
     while (basename(folder).includes('=')) folder = dirname(folder)
-    const described = columns.map((row) => ({ name: String(row.column_name), type: String(row.column_type) }))
+    const described = columns.map((row) => ({
+      name: String(row.column_name),
+      type: toStoredType(String(row.column_type)),
+    }))
     found.push({ path, sql, rows: toPersonRows(basename(folder), described) })
   }
   return found

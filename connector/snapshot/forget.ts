@@ -13,6 +13,7 @@ import {
 import {
   openOwnLake,
   type RemovedFiles,
+  requireCopyableTables,
   rewriteCatalogue,
   rewriteLake,
   rewriteSnapshot,
@@ -29,7 +30,6 @@ import {
   hasForgottenTable,
   isSearched,
   listStoredTables,
-  requireFillableTables,
   type StoredTable,
   stateTableNames,
 } from './store/forgotten'
@@ -205,7 +205,7 @@ const forgetInFile = async (
     {
       ending: 'forget',
       write: async (db) => {
-        await requireFillableTables(db, path, 'old')
+        await requireCopyableTables(db, path, true)
         const tables = await listStoredTables(db, 'old')
         const exported = await readParquetRows(db, exportFiles)
         await fillTombstones(db, 'old', { tables, exported }, request, now)

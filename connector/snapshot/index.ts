@@ -102,6 +102,7 @@ export { compactSnapshot } from './rewrite'
 export { type DuckDBValue, type QueryResult, quoteIdentifier, type Snapshot } from './store/database'
 export { findDuckdb } from './store/duckdb'
 export {
+  chooseMemoryLimit,
   damagedFileFailure,
   databaseWriteFailure,
   explainWriteError,

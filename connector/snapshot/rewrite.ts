@@ -100,8 +100,35 @@ export const compactSnapshot = async (path: string, options?: SnapshotOptions): 
     before = statSync(target).size
     return statSync(copy).size < before
   }
-  await rewriteSnapshot(path, { ending: 'compact', write: copyTables, isWanted }, options)
+  const write = async (db: Database): Promise<void> => {
+    await requireCopyableTables(db, path)
+    await copyTables(db)
+  }
+  await rewriteSnapshot(path, { ending: 'compact', write, isWanted }, options)
   return { before, after: statSync(path).size }
+}
+
+/**
+ * Refuses a file with tables that cannot be copied. DuckDB fills them in any order, whatever their foreign keys need, and the storage
+ * version of our files has no VARIANT. `byRow`: tables are filled by INSERT, which generated columns do not take.
+ */
+export const requireCopyableTables = async (db: Database, path: string, byRow = false): Promise<void> => {
+  const found = await db.query(`
+    SELECT table_name AS name FROM duckdb_constraints() WHERE database_name = 'old' AND constraint_type = 'FOREIGN KEY'
+    UNION SELECT table_name FROM duckdb_columns()
+      WHERE database_name = 'old' AND regexp_matches(data_type, '\\bVARIANT\\b')
+    UNION SELECT table_name FROM duckdb_tables()
+      WHERE ${byRow} AND database_name = 'old' AND contains(sql, ' GENERATED ALWAYS AS')
+    ORDER BY ALL`)
+  if (found.length === 0) return
+  const kinds = `${byRow ? 'generated columns, ' : ''}foreign keys or the type VARIANT`
+  const names = found.map(({ name }) => name).join(', ')
+  throw new CommandError(
+    configFailure(
+      `${path} has tables of your own with ${kinds}, which cannot be copied: ${names}. ` +
+        'Nothing was changed; drop them first, or make them views.',
+    ),
+  )
 }
 
 /** Copies the database `old` into a new file, and compares both. */
@@ -114,24 +141,32 @@ const copyTables = async (db: Database): Promise<void> => {
 export const unequalCopyError = (): CommandError =>
   new CommandError(systemFailure('The copy is not equal to the file, so it was thrown away. Please report it.'))
 
-/** The tables of a database with their columns, rows and a hash of all values, and its views, as text. */
+/** The tables of a database with their columns, rows and a hash of all values, and what else it holds, as text. */
 const describeDatabase = async (db: Database, name: string): Promise<string> => {
   const lines: string[] = []
-  const columns = await db.query(`
-    SELECT table_name AS name, string_agg(column_name || ' ' || data_type, ', ' ORDER BY column_index) AS columns FROM duckdb_columns()
-    WHERE database_name = ${quoteLiteral(name)} AND schema_name = 'main' AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE database_name = ${quoteLiteral(name)})
+  const tables = await db.query(`
+    SELECT schema_name AS schema, table_name AS name,
+      string_agg(column_name || ' ' || data_type, ', ' ORDER BY column_index) AS columns
+    FROM duckdb_columns() SEMI JOIN duckdb_tables() USING (database_name, schema_name, table_name)
+    WHERE database_name = ${quoteLiteral(name)}
     GROUP BY ALL ORDER BY ALL`)
-  for (const table of columns) {
-    const rows = `${name}.${quoteIdentifier(String(table.name))}`
+  for (const table of tables) {
+    const rows = [name, String(table.schema), String(table.name)].map(quoteIdentifier).join('.')
     const [sums] = await db.query(
       `SELECT count(*) AS n, sum(hash(_compared_row)::HUGEINT)::VARCHAR AS hash FROM ${rows} AS _compared_row`,
     )
-    lines.push(`${table.name} (${table.columns}) ${sums?.n} ${sums?.hash}`)
+    lines.push(`${table.schema}.${table.name} (${table.columns}) ${sums?.n} ${sums?.hash}`)
   }
-  const views = await db.query(
-    `SELECT view_name AS name, column_count AS columns FROM duckdb_views() WHERE database_name = ${quoteLiteral(name)} AND NOT internal ORDER BY ALL`,
-  )
-  return [...lines, ...views.map((view) => `${view.name} ${view.columns}`)].join('\n')
+  const others = await db.query(`
+    SELECT concat_ws(' ', kind, schema_name, name) AS text FROM (
+      SELECT concat('view of ', column_count) AS kind, schema_name, view_name AS name, database_name, internal
+      FROM duckdb_views()
+      UNION ALL SELECT 'macro', schema_name, function_name, database_name, internal FROM duckdb_functions()
+      UNION ALL SELECT 'type', schema_name, type_name, database_name, internal FROM duckdb_types()
+      UNION ALL SELECT 'index', schema_name, index_name, database_name, false FROM duckdb_indexes()
+      UNION ALL SELECT 'sequence', schema_name, sequence_name, database_name, false FROM duckdb_sequences())
+    WHERE database_name = ${quoteLiteral(name)} AND NOT internal ORDER BY ALL`)
+  return [...lines, ...others.map(({ text }) => String(text))].join('\n')
 }
 
 /** Which files of a lake went, as a receipt tells them. */

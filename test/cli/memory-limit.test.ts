@@ -90,6 +90,18 @@ describe('--memory-limit', () => {
     expect([raised.status, raised.stderr]).toEqual([78, expect.stringContaining('A query changes no setting')])
   })
 
+  it('is not taken at once by a query, which begins with less and is run again where that is too little', async () => {
+    const db = await writeSnapshot()
+    const query = (...sql: ReadonlyArray<string>) => run('query', '--db', db, '--json', ...sql)
+    const setting = "current_setting('memory_limit') AS memory"
+    expect((await query(`SELECT ${setting}`)).stdout).toBe('{"memory":"244.1 MiB"}\n')
+    const { stdout, stderr } = await query(`SELECT len(list(range)) AS n, ${setting} FROM range(20000000)`)
+    expect(JSON.parse(stdout)).toMatchObject({ n: 20_000_000, memory: expect.not.stringMatching('244.1 MiB') })
+    expect(stderr).toBe('')
+    const parts = 'SELECT range AS n FROM range(100000) UNION ALL SELECT len(list(range)) FROM range(20000000)'
+    expect((await query(parts)).stdout.split('\n')).toHaveLength(100_002)
+  })
+
   it('is too little for a query with a reason, and a higher one is enough', async () => {
     const db = await writeSnapshot()
     const query = (limit: string) =>

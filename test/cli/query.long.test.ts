@@ -208,7 +208,32 @@ describe('--format', () => {
   it('csv for a spreadsheet begins no text as a formula', async () => {
     const sql = `SELECT '=1+1' AS "=h", '+1' AS p, '-1' AS m, '@a' AS a, chr(9) || '=' AS t, -1 AS n, 'a=b' AS b`
     const { stdout } = await query('--format', 'csv', '--spreadsheet', sql)
-    expect(stdout).toBe("\ufeff'=h,p,m,a,t,n,b\n'=1+1,'+1,'-1,'@a,'\t=,-1,a=b\n")
+    expect(stdout).toBe(`\ufeff'=h,p,m,a,t,n,b\n'=1+1,'+1,'-1,'@a,"'\t=",-1,a=b\n`)
+  })
+
+  it.each([
+    [`'\n=1'`, `"'\n=1"`],
+    [`'\r=1'`, `"'\r=1"`],
+    [`'＝1'`, `'＝1`],
+    [`'＋1'`, `'＋1`],
+    [`'－1'`, `'－1`],
+    [`'＠SUM(1)'`, `'＠SUM(1)`],
+    // Some programs take a semicolon for the separator, whatever is in quotes.
+    [`'a;=1'`, `"a;'=1"`],
+    [`'a;b;－1'`, `"a;b;'－1"`],
+    [`'fine ;-)'`, `"fine ;-)"`],
+    [`'a\t=1'`, `"a\t=1"`],
+    [`'- slow' || chr(10) || '- rude'`, `"'- slow\n- rude"`],
+    // Numbers stay numbers; what is neither a number nor a text is a text.
+    ['-1.50', '-1.50'],
+    ['-1.5e-300::DOUBLE', '-1.5e-300'],
+    ['-9007199254740993', '-9007199254740993'],
+    [`'-Infinity'::DOUBLE`, `'-Infinity`],
+    [`INTERVAL '-1 day'`, `'-1 day`],
+    [`['=1']`, `"[""=1""]"`],
+  ])('csv for a spreadsheet has %j as %j', async (sql, cell) => {
+    const { stdout } = await query('--format', 'csv', '--spreadsheet', `SELECT ${sql} AS c`)
+    expect(stdout).toBe(`\ufeffc\n${cell}\n`)
   })
 
   it('json is one array, jsonl an object a line, as --json prints it', async () => {
@@ -253,7 +278,7 @@ describe('--format', () => {
       'BIGINT',
       'DECIMAL(38,0)',
       'VARCHAR',
-      'JSON',
+      'VARCHAR',
       'INTEGER[]',
       'INTEGER',
       'INTEGER',
@@ -550,6 +575,20 @@ describe('without SQL, on a terminal', () => {
       ctrlD,
     )
     expect(shown).toMatch(/t +id;\na; b' +1\nfeedback> /)
+    expect(shown).not.toContain('Error')
+  })
+
+  it('knows texts in dollar quotes and with escapes', async () => {
+    const shown = await readShown(
+      `SELECT $$it's;${enter}`,
+      `$$ || $a_1$ $$ "; $a_1$ AS t;${enter}`,
+      String.raw`SELECT E'it\'s; ' AS t;` + enter,
+      `SELECT a$b$c AS t FROM (SELECT 1 AS a$b$c);${enter}`,
+      ctrlD,
+    )
+    expect(shown).toMatch(/it's; +\$\$ ";\s*\n/)
+    expect(shown).toMatch(/t\nit's;\s*\n/)
+    expect(shown).toMatch(/t\n1\nfeedback> /)
     expect(shown).not.toContain('Error')
   })
 

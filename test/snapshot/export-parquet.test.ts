@@ -4,9 +4,18 @@ import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { exportParquet, nameFolders } from '../../connector/snapshot/export-parquet'
+import { exportParquet, exportQuery, nameFolders } from '../../connector/snapshot/export-parquet'
 import { createSnapshotWriter } from '../../connector/snapshot/load/writer'
 import { closeSnapshot, openSnapshot } from '../../connector/snapshot/store/file'
+import { newTempPath } from '../support/files'
+import {
+  deletedReviewsInfo,
+  openSnapshotFile,
+  reviewJson,
+  reviewsInfo,
+  streamMessages,
+  writeMessages,
+} from '../support/snapshot-messages'
 
 const foldersOf = (...streams: ReadonlyArray<string>): ReadonlyArray<string> => [...nameFolders(streams).values()]
 
@@ -97,5 +106,48 @@ describe('a Parquet export', () => {
     const rows = await snapshot.right.db.query(`SELECT id, month FROM read_parquet('${out}/*/*/*.parquet')`)
     expect(rows).toEqual([{ id: 1, month: 'own' }])
     await closeSnapshot(snapshot.right)
+  })
+
+  it.each([undefined, 'month'] as const)(
+    'partitioned by %s has a file for a stream without rows',
+    async (partition) => {
+      const [snapshot, folder] = [await openSnapshotFile(newTempPath('duckdb')), newTempPath('parquet')]
+      await writeMessages(snapshot, streamMessages(deletedReviewsInfo()))
+      expect(await exportParquet(snapshot, folder, partition)).toMatchObject([{ stream: 'deleted_reviews', rows: 0 }])
+      const columns = await snapshot.db.query(`DESCRIBE FROM '${folder}/deleted_reviews/*.parquet'`)
+      expect(columns.map(({ column_name }) => column_name)).toEqual([
+        ...[
+          'id',
+          'modifiedTime',
+          '_airbyte_raw_id',
+          '_airbyte_extracted_at',
+          '_airbyte_meta',
+          '_airbyte_generation_id',
+        ],
+        ...(partition === undefined ? [] : [partition]),
+      ])
+      await closeSnapshot(snapshot)
+    },
+  )
+
+  it('has JSON, ids and large integers as types that every reader knows, also inside others', async () => {
+    const [snapshot, folder] = [await openSnapshotFile(newTempPath('duckdb')), newTempPath('parquet')]
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1)))
+    await exportParquet(snapshot, folder, undefined)
+    const listTypes = (path: string) =>
+      snapshot.db.query(`SELECT DISTINCT logical_type AS type FROM parquet_schema('${path}') ORDER BY ALL`)
+    expect(JSON.stringify(await listTypes(join(folder, 'reviews', '*.parquet')))).not.toContain('Json')
+    const path = join(folder, 'query.parquet')
+    const sql = `SELECT '{"a":1}'::JSON AS json, ['[]'::JSON] AS list, {'JSON': '2'::JSON, 'a "JSON"': 1::HUGEINT} AS struct,
+      MAP {'k': '3'::JSON} AS map, [uuid()] AS ids, 'JSON'::ENUM ('JSON') AS kind`
+    await exportQuery(snapshot, sql, path)
+    expect(JSON.stringify(await listTypes(path))).not.toMatch(/Json|UUID/i)
+    expect(await snapshot.db.query(`SELECT * EXCLUDE ids FROM '${path}'`)).toEqual([
+      {
+        ...{ json: '{"a":1}', list: ['[]'], map: [{ key: 'k', value: '3' }], kind: 'JSON' },
+        struct: { JSON: '2', 'a "JSON"': 1 },
+      },
+    ])
+    await closeSnapshot(snapshot)
   })
 })

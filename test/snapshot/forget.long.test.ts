@@ -446,12 +446,20 @@ describe('exports', () => {
     for (const [name, sql] of [
       ['renamed.parquet', `SELECT ${gone.id} AS number, 'x' AS words`],
       ['parts.parquet/part-0.parquet', `SELECT ${gone.id} AS review_id, 'x' AS words`],
+      // A column of JSON is text in an export.
+      ['json.parquet', `SELECT '"${gone.visit}"' AS "visitRecordId" UNION ALL VALUES ('"other'), (NULL)`],
     ])
       await opened.right.run(`COPY (${sql}) TO '${join(mine, String(name))}' (FORMAT parquet)`)
     opened.right.close()
     writeFileSync(join(mine, 'rows.csv'), 'id\n')
     writeFileSync(join(mine, 'renamed.parquet.forget'), 'of a run that was killed')
-    const receipt = await forget(path, { reviews: [String(gone.id)], exports: [folder] })
+    const receipt = await forget(path, {
+      reviews: [String(gone.id)],
+      visitRecords: [gone.visit],
+      exports: [folder],
+    })
+    expect(await readRows(mine)).toContain(`json.parquet {'visitRecordId': '"other'}`)
+    expect((await readRows(mine)).join()).not.toContain(gone.visit)
     expect(receipt.not_searched).toEqual([join(mine, 'renamed.parquet'), join(mine, 'rows.csv')])
     expect(receipt.files.map((file) => file.path)).toContain(join(mine, 'parts.parquet', 'part-0.parquet'))
     expect(existsSync(join(mine, 'renamed.parquet.forget'))).toBe(false)

@@ -27,6 +27,7 @@ import {
   reviewJson,
   reviewsInfo,
   streamMessages,
+  useDatabase,
   writeMessages,
 } from '../support/snapshot-messages'
 
@@ -184,6 +185,45 @@ describe('feedback compact', () => {
     const { status, stderr } = await runProgram('feedback', ['compact', '--db', path])
     expect([status, stderr]).toEqual([expected, expect.stringMatching(reason)])
     expect(filesBeside(path).filter((name) => name !== basename(path))).toEqual([])
+  })
+
+  it('refuses tables with foreign keys by their names, and changes nothing', async () => {
+    const path = await writeSnapshot()
+    await useDatabase(path, 'change', (db) =>
+      db.run(`CREATE TABLE parts (i INTEGER PRIMARY KEY); CREATE TABLE a_use (j INTEGER REFERENCES parts (i));
+        CREATE SCHEMA own; CREATE TABLE own.tree (i INTEGER PRIMARY KEY, parent INTEGER REFERENCES own.tree (i));
+        INSERT INTO parts VALUES (1); INSERT INTO a_use VALUES (1)`),
+    )
+    const bytes = readFileSync(path)
+    const { status, stderr } = await runProgram('feedback', ['compact', '--db', path])
+    expect([status, stderr]).toEqual([78, expect.stringMatching(/foreign keys.*: a_use, tree\. Nothing was changed/)])
+    expect(readFileSync(path).equals(bytes)).toBe(true)
+    expect(filesBeside(path)).toEqual([basename(path)])
+  })
+
+  it('copies what else a user has made', async () => {
+    const path = await writeSnapshot()
+    const read = (sql: string) => useDatabase(path, 'read', (db) => db.query(sql))
+    await useDatabase(path, 'change', (db) =>
+      db.run(`CREATE TYPE mood AS ENUM ('good', 'bad'); CREATE SEQUENCE numbers START 7; CREATE SCHEMA own;
+        CREATE TABLE own.moods (i INTEGER DEFAULT nextval('main.numbers'), m mood, g INTEGER GENERATED ALWAYS AS (i * 2));
+        INSERT INTO own.moods (m) VALUES ('good'), ('bad'); CREATE UNIQUE INDEX by_number ON own.moods (i);
+        CREATE MACRO twice(a) AS 2 * a; CREATE VIEW own.twices AS SELECT twice(i) AS n, m, g FROM own.moods;
+        COMMENT ON VIEW own.twices IS 'twice each'`),
+    )
+    await compactSnapshot(path)
+    expect(await read('FROM own.twices ORDER BY n')).toEqual([
+      { n: 14, m: 'good', g: 14 },
+      { n: 16, m: 'bad', g: 16 },
+    ])
+    expect(await read(`SELECT index_name AS name, is_unique FROM duckdb_indexes()`)).toEqual([
+      { name: 'by_number', is_unique: true },
+    ])
+    expect(await read(`SELECT comment FROM duckdb_views() WHERE view_name = 'twices'`)).toEqual([
+      { comment: 'twice each' },
+    ])
+    await useDatabase(path, 'change', (db) => db.run(`INSERT INTO own.moods (m) VALUES ('good')`))
+    expect(await read('SELECT max(i) AS i FROM own.moods')).toEqual([{ i: 9 }])
   })
 
   it('says what a memory limit is too small for, and changes nothing', async () => {

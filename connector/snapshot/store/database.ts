@@ -3,6 +3,7 @@ import type { DuckDBConnection, DuckDBInstance, DuckDBType, DuckDBValue } from '
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { CommandError, defined, type Failure } from '../../cdk'
+import { readChunks, readRowValues } from './chunks'
 import { loadDuckdb } from './duckdb'
 import {
   createMemorySetter,
@@ -11,7 +12,7 @@ import {
   isOutOfMemory,
   type MemorySetter,
 } from './failures'
-import { type CellValue, type RowValues, toRowValues } from './values'
+import type { CellValue, RowValues } from './values'
 
 export type { DuckDBValue } from '@duckdb/node-api'
 
@@ -252,8 +253,7 @@ const createConnectionMethods = (
   const run: Database['run'] = async (sql, values, types) => {
     await connection.run(sql, values, types)
   }
-  const query: Database['query'] = async (sql, values) =>
-    (await (await connection.run(sql, values)).getRowObjectsJS()).map(toRowValues)
+  const query: Database['query'] = async (sql, values) => readRowValues(await connection.run(sql, values))
   return {
     path,
     run,
@@ -262,7 +262,7 @@ const createConnectionMethods = (
     scalar: async (sql, values) => Object.values((await query(sql, values))[0] ?? {})[0],
     stream: async (sql, values) => {
       const result = await connection.stream(sql, values)
-      return { names: result.deduplicatedColumnNames(), types: result.columnTypes(), chunks: result.yieldRows() }
+      return { names: result.deduplicatedColumnNames(), types: result.columnTypes(), chunks: readChunks(result) }
     },
     interrupt: () => connection.interrupt(),
     appendColumns: async (table, types, columns) => {

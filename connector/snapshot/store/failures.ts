@@ -207,6 +207,23 @@ export const busyLakeFailure = (name: string, share: { readonly index: number } 
 export const foreignFileFailure = (path: string, detail?: string): Failure =>
   configFailure(`${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`, detail)
 
+/** The storage version of the files that we write, which every DuckDB since then reads. */
+export const storageVersion = 'v1.4.0'
+
+/** The failure of a file in a storage version that this DuckDB does not read. */
+const otherVersionFailure = (path: string, detail: string): Failure => {
+  const [, found = '', least = ''] = /version number (\d+),.* between (\d+)/.exec(detail) ?? []
+  if (Number(found) < Number(least))
+    return configFailure(`${path} was written by a DuckDB before 0.10. Give another path with --db.`, detail)
+  return configFailure(
+    `${path} has a storage format of a newer DuckDB. ` +
+      'Copy it with that version into a new file, and give this one with --db: ' +
+      `ATTACH '${path.replaceAll("'", "''")}' AS old (READ_ONLY); ` +
+      `ATTACH 'copy.duckdb' AS new (STORAGE_VERSION '${storageVersion}'); COPY FROM DATABASE old TO new;`,
+    detail,
+  )
+}
+
 /** The reason why DuckDB did not open a file, in words for the user who gave its path. */
 export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: number): Failure => {
   const detail = error instanceof Error ? error.message : String(error)
@@ -233,8 +250,7 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
     return configFailure(`${path}: permission denied. Check who may read and write it.`, detail)
   if (/not a valid DuckDB database|launch in-memory database/.test(detail)) return foreignFileFailure(path, detail)
   if (isDamage(detail)) return damagedFileFailure(path, detail)
-  if (/newer version|version number/.test(detail))
-    return configFailure(`${path} was written by another version of DuckDB. Upgrade feedback-connector.`, detail)
+  if (/newer version|version number/.test(detail)) return otherVersionFailure(path, detail)
   return systemFailure(`${path} cannot be opened: ${detail}`, detail)
 }
 

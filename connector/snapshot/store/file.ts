@@ -15,9 +15,9 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { CommandError, configFailure, type Failure, pathFailure } from '../../cdk'
+import { CommandError, configFailure, defined, type Failure, pathFailure } from '../../cdk'
 import { type Database, type DatabaseOptions, openDatabase, type Snapshot } from './database'
-import { chooseMemoryLimit, databaseOpenFailure, foreignFileFailure, listMemorySteps } from './failures'
+import { chooseMemoryLimit, databaseOpenFailure, foreignFileFailure, listMemorySteps, storageVersion } from './failures'
 import { openLake } from './lake'
 import { describeLake, isLakePath, isRemote, type LakeOptions, requireOwnFolder } from './lake-access'
 import { metadataTablesSql, snapshotFormat } from './metadata'
@@ -30,7 +30,7 @@ export type SnapshotAccess = 'write' | 'change' | 'read'
  * small commits; by default one has 122,880. Since this storage version a log tells to which checkpoint of which file it belongs: DuckDB refuses
  * one of another time, which a disk may leave that loses what was synced, where it would otherwise commit some rows twice or without others.
  */
-export const snapshotAttachOptions = `ROW_GROUP_SIZE 4096, STORAGE_VERSION 'v1.4.0'`
+export const snapshotAttachOptions = `ROW_GROUP_SIZE 4096, STORAGE_VERSION '${storageVersion}'`
 
 /** `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. `memoryGrowth`: how many times as much it has at each further step. */
 const accessOptions: Readonly<
@@ -46,6 +46,8 @@ export type SnapshotOptions = {
   readonly wait?: FileWait | undefined
   /** What DuckDB may use at most, in bytes; `chooseMemoryLimit` if left out. */
   readonly memoryLimit?: number | undefined
+  /** How many threads DuckDB has to read a file; one for each processor if left out. */
+  readonly threads?: number | undefined
   readonly lake?: LakeOptions | undefined
 }
 
@@ -80,12 +82,12 @@ export const openSnapshot =
   (
     path: string,
     access: SnapshotAccess = 'write',
-    { wait, memoryLimit, lake }: SnapshotOptions = {},
+    { wait, memoryLimit = chooseMemoryLimit(), threads, lake }: SnapshotOptions = {},
   ): TaskEither<Failure, Snapshot> =>
   async () => {
     const until = performance.now() + (wait?.millis ?? 0)
     for (;;) {
-      const opened = await openOnce(path, access, memoryLimit ?? chooseMemoryLimit(), lake)()
+      const opened = await openOnce(path, access, { memoryLimit, threads, lake })()
       // A file in use is the only failure that passes by itself.
       const mayPass = E.isLeft(opened) && opened.left._tag === 'Transient'
       if (!mayPass || wait === undefined || wait.stop.aborted || performance.now() >= until) return opened
@@ -163,21 +165,18 @@ const unfinishedFileFailure = (path: string): Failure =>
     `${path} holds nothing: the machine stopped, or the disk was full, while it was made. feedback sync makes it anew.`,
   )
 
+type HowToOpen = Pick<SnapshotOptions, 'threads' | 'lake'> & { readonly memoryLimit: number }
+
 /** Opens a file; one that was not made to its end is made anew. */
-const openOnce = (
-  path: string,
-  access: SnapshotAccess,
-  memoryLimit: number,
-  lake: LakeOptions = {},
-): TaskEither<Failure, Snapshot> =>
+const openOnce = (path: string, access: SnapshotAccess, how: HowToOpen): TaskEither<Failure, Snapshot> =>
   pipe(
-    isLakePath(path) ? openLakeTables(path, access, memoryLimit, lake) : openExisting(path, access, memoryLimit),
+    isLakePath(path) ? openLakeTables(path, access, how.memoryLimit, how.lake ?? {}) : openExisting(path, access, how),
     TE.orElse((failure) => {
       if (isLakePath(path) || failure._tag === 'Transient' || !canRead(path) || !isUnfinished(path))
         return TE.left(failure)
       if (access !== 'write') return TE.left(unfinishedFileFailure(path))
       rmSync(path)
-      return openExisting(path, access, memoryLimit)
+      return openExisting(path, access, how)
     }),
   )
 
@@ -218,14 +217,22 @@ const openLakeTables = (
   )
 }
 
-const openExisting = (path: string, access: SnapshotAccess, memoryLimit: number): TaskEither<Failure, Snapshot> => {
+const openExisting = (
+  path: string,
+  access: SnapshotAccess,
+  { memoryLimit, threads }: HowToOpen,
+): TaskEither<Failure, Snapshot> => {
   const problem = findPathProblem(path)
   if (problem !== undefined) return TE.left(problem)
   if (access !== 'write' && !existsSync(path))
     return TE.left(configFailure(`${path}: no such file. Check the path given with --db; feedback sync creates one.`))
   const { leastMemory = memoryLimit, memoryGrowth, ...options } = accessOptions[access]
   return pipe(
-    openDatabase(path, { ...options, memory: listMemorySteps(leastMemory, memoryLimit, memoryGrowth) }),
+    openDatabase(path, {
+      ...options,
+      ...defined({ threads: access === 'read' ? threads : undefined }),
+      memory: listMemorySteps(leastMemory, memoryLimit, memoryGrowth),
+    }),
     TE.flatMap((db) => prepare(db, access)),
   )
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { CommandError, configFailure } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { regionsTableName } from './metadata'
 import { deletionsTableName, foldCase, historyTableName, reviewsTableName, type Table } from './tables'
@@ -47,19 +46,6 @@ export const readForgotten = async ({ db }: Snapshot): Promise<ForgottenFilter> 
   }
 }
 
-/** Refuses a file with tables of the user that cannot be filled row by row. `attached`: the name of the attached file. */
-export const requireFillableTables = async (db: Database, path: string, attached: string): Promise<void> => {
-  const found = await db.query(`
-    SELECT table_name AS name FROM duckdb_tables() WHERE database_name = '${attached}' AND contains(sql, ' GENERATED ALWAYS AS')
-    UNION SELECT table_name FROM duckdb_constraints() WHERE database_name = '${attached}' AND constraint_type = 'FOREIGN KEY' ORDER BY ALL`)
-  if (found.length > 0)
-    throw new CommandError(
-      configFailure(
-        `${path} has tables of your own with generated columns or foreign keys, which rows cannot be taken out of: ${found.map(({ name }) => name).join(', ')}. Nothing was changed; drop them first, or make them views.`,
-      ),
-    )
-}
-
 /** An id as digits, whatever number it was written as. */
 const idSql = (text: string): string => `coalesce(TRY_CAST(${text} AS HUGEINT)::VARCHAR, ${text})`
 
@@ -83,6 +69,13 @@ export type PersonRows = {
 const reviewTables: ReadonlyArray<string> = [reviewsTableName, deletionsTableName, '_deletions']
 const commentsTableName = 'comments'
 
+/** The type of a text that may be JSON, as Parquet files have it. */
+export const jsonTextType = 'VARCHAR or JSON'
+
+/** The text itself, or that which a JSON text holds. */
+const unquoteSql = (text: string): string =>
+  `CASE WHEN starts_with(${text}, '"') THEN coalesce(TRY(json_extract_string(${text}, '$')), ${text}) ELSE ${text} END`
+
 /** The rows of a table, read as `t`: of a stream, of its history, or of a copy that someone made of either. */
 export const toPersonRows = (
   table: string,
@@ -100,6 +93,7 @@ export const toPersonRows = (
       const column = byName.get(foldCase(attribute))
       if (column === undefined) return undefined
       const name = `t.${quoteIdentifier(column.name)}`
+      if (column.type === jsonTextType) return unquoteSql(name)
       return column.type === 'JSON' ? `(${name}->>'$')` : `${name}::VARCHAR`
     },
   }

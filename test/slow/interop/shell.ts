@@ -3,7 +3,16 @@ import { join } from 'node:path'
 
 /** The virtual environments that test/slow/run interop made. */
 export const pythonProgram = (
-  environment: 'meltano' | 'airbyte' | 'airbyte-rules' | 'dbt' | 'target-postgres' | 'fakesnow' | 'spark' | 'uv',
+  environment:
+    | 'meltano'
+    | 'airbyte'
+    | 'airbyte-rules'
+    | 'dbt'
+    | 'target-postgres'
+    | 'fakesnow'
+    | 'spark'
+    | 'uv'
+    | `duckdb-${string}`,
   program: string,
 ): string => join(process.env.INTEROP_VENV ?? '.venv', environment, 'bin', program)
 

@@ -1,7 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BIGINT, VARCHAR } from '@duckdb/node-api'
+import { gunzipSync } from 'node:zlib'
+import { BIGINT, DuckDBListValue, DuckDBStructValue, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import { afterAll, describe, expect, it } from 'vitest'
 import {
@@ -26,6 +27,21 @@ const readFailure = async (path: string, options?: DatabaseOptions) => {
   return E.isLeft(opened) ? opened.left : undefined
 }
 
+const marked = '\ufeff'
+
+/** Values of every type that holds texts beside others, in SQL and as `query` reads them. */
+const nestedTexts = [
+  [`['${marked}a', NULL]`, [`${marked}a`, null]],
+  [`['${marked}a', 'b']::VARCHAR[2]`, [`${marked}a`, 'b']],
+  [`{'n': 1, 's': '${marked}a', 'l': ['${marked}']}`, { n: 1, s: `${marked}a`, l: [marked] }],
+  [`MAP {'${marked}k': '${marked}v'}`, [{ key: `${marked}k`, value: `${marked}v` }]],
+  [`MAP {1: '${marked}v'}`, [{ key: 1, value: `${marked}v` }]],
+  [`union_value(s := '${marked}a')::UNION(n INTEGER, s VARCHAR)`, { tag: 's', value: `${marked}a` }],
+  [`'"${marked}a"'::JSON`, `"${marked}a"`],
+  [`'${marked}a'::ENUM ('${marked}a')`, `${marked}a`],
+  [`NULL::STRUCT(s VARCHAR)`, null],
+] as const
+
 describe('query', () => {
   it('returns integers exactly, as a number where that is possible', async () => {
     const db = await openFile()
@@ -34,6 +50,18 @@ describe('query', () => {
     ).toEqual([{ n: 1, id: 9007199254740993n, list: [1], struct: { a: 2 } }])
     expect(await db.scalar('SELECT $id::BIGINT + 1', { id: 9007199254740993n })).toBe(9007199254740994n)
     expect(await db.scalar('SELECT 1 WHERE false')).toBeUndefined()
+    db.close()
+  })
+
+  it('keeps a leading byte order mark, in a name and inside every type that holds texts', async () => {
+    const db = await openFile()
+    const texts = [marked, `${marked}${marked}x`, `${marked}, longer than twelve bytes`, 'x', '', `x${marked}`]
+    expect(await db.query('SELECT unnest($texts::VARCHAR[]) AS s', { texts: new DuckDBListValue(texts) })).toEqual(
+      texts.map((s) => ({ s })),
+    )
+    expect(await db.scalar('SELECT $s', { s: marked })).toBe(marked)
+    expect(await db.query(`SELECT NULL::VARCHAR AS "${marked}"`)).toEqual([{ [marked]: null }])
+    for (const [sql, value] of nestedTexts) expect(await db.scalar(`SELECT ${sql}`), sql).toEqual(value)
     db.close()
   })
 
@@ -73,6 +101,16 @@ describe('stream and appendColumns', () => {
     db.close()
   })
 
+  it('keep a leading byte order mark', async () => {
+    const db = await openFile()
+    await db.run('CREATE TEMP TABLE t (s VARCHAR)')
+    await db.appendColumns('t', [VARCHAR], [[marked, 'x', null]])
+    const rows = []
+    for await (const chunk of (await db.stream(`SELECT s, {'s': s} AS struct FROM t`)).chunks) rows.push(...chunk)
+    expect(rows).toEqual([marked, 'x', null].map((s) => [s, new DuckDBStructValue({ s })]))
+    db.close()
+  })
+
   it('append all rows or none where the memory is too little', async () => {
     const db = await openFile(':memory:', { memory: [20e6] })
     await db.run(`SET temp_directory = ''; CREATE TEMP TABLE t (n BIGINT)`)
@@ -102,7 +140,28 @@ describe('transaction', () => {
   })
 })
 
+/** The head of a file that DuckDB 2.0 has made, and of one that DuckDB 0.8 has made. */
+const newerHead =
+  'H4sIAAAAAAACA+3XsQqCcBDH8b/m0OQqQdDSLP5D0CaHDKJwdGoK7BEKBx/Fh3DzHZwTeoOgxVkQapAIIqPFQfh+lh93BzfcdpO5Vhh1evDD1e42En85' +
+  'L0zLlN1zN3JcKe3j0vq9514ml01m6NuqyWenphIAAAAAAKAXVyeOp3vfU76P1Xdfa2PcxprTAQAAAAAwtP8/eNWPD4L/HwAAAACAwXsCw66MrQAwAAA='
+const olderHead =
+  'H4sIAAAAAAACA+3XsQ2CUBiF0f8ZGOH1WjABiQtoZ0FC4gRMwAiWLkbtDMSWGbBAG+ICkHPKW37dTa+xe09tvt4vtzoWRUQcAwAAANiL5+k8VH3zSKt9/j' +
+  'pIBAAAAJtX5v+//0chAAAA2L4PRo6jYAAwAAA='
+
 describe('openDatabase', () => {
+  it.each([
+    [
+      newerHead,
+      'newer',
+      /newer DuckDB\. .*ATTACH '.*it''s newer\.duckdb'.*STORAGE_VERSION 'v1\.4\.0'.*COPY FROM DATABASE/,
+    ],
+    [olderHead, 'older', /before 0\.10\. Give another path/],
+  ])('says what to do with a file of another storage version: %#', async (head, name, message) => {
+    const path = join(folder, `it's ${name}.duckdb`)
+    writeFileSync(path, gunzipSync(Buffer.from(head, 'base64')))
+    expect(await readFailure(path)).toMatchObject({ _tag: 'Config', message: expect.stringMatching(message) })
+  })
+
   it('fails with what is wrong with the path, and does not change the file', async () => {
     const text = join(folder, 'notes.txt')
     writeFileSync(text, 'not a database, some notes')
