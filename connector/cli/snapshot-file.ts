@@ -18,6 +18,7 @@ import {
   findStreamByTable,
   getOrThrow,
   indexByTable,
+  type Message,
   mapDefined,
   protocols,
   readJsonFile,
@@ -31,6 +32,7 @@ import {
   createSnapshotWriter,
   damagedFileFailure,
   databaseWriteFailure,
+  findPathProblem,
   isDiskFull,
   isOutOfMemory,
   type LoadSummary,
@@ -42,7 +44,7 @@ import {
   type SnapshotOptions,
   toLoadOptions,
 } from '../snapshot'
-import { declaredStreams } from '../streams'
+import { declaredStreams, findForeignProblem } from '../streams'
 import { toVersion } from './options'
 import { escapeControls } from './table'
 
@@ -189,24 +191,40 @@ export const writeOutputFile = async (path: string, content: OutputContent): Pro
   }
 }
 
-/** The configured catalog in a file; undefined without a file. */
-export const loadInputCatalog = async (path: string | undefined): Promise<ConfiguredCatalog | undefined> =>
-  path === undefined
-    ? undefined
-    : getOrThrow(
-        pipe(
-          decodeConfiguredCatalog('snapshot')(await runOrThrow(readJsonFile('catalog', path))),
-          E.mapLeft(addFilePath(path)),
-        ),
-      )
+/** The configured catalog in a file; undefined without a file. Rejects with `CommandError` for a stream of another source. */
+export const loadInputCatalog = async (path: string | undefined): Promise<ConfiguredCatalog | undefined> => {
+  if (path === undefined) return undefined
+  const catalog = getOrThrow(
+    pipe(
+      decodeConfiguredCatalog('snapshot')(await runOrThrow(readJsonFile('catalog', path))),
+      E.mapLeft(addFilePath(path)),
+    ),
+  )
+  for (const { name, namespace } of catalog)
+    if (namespace || !declaredStreams.some((stream) => stream.name === name))
+      throw foreignStreamError(namespace ? `${namespace}.${name}` : name, 'ours have no namespace and other names')
+  return catalog
+}
+
+/** A snapshot is one of our service: other tools load what other sources send. */
+const foreignStreamError = (stream: string, problem: string): CommandError =>
+  new CommandError(
+    configFailure(
+      `The stream ${stream} is of another source: ${problem}. Nothing of it was written. A snapshot takes what source-feedback and tap-feedback send; for other sources use Airbyte's destination-duckdb, Meltano's target-duckdb or dlt.`,
+    ),
+  )
+
+const refuseForeign = (message: Message): void => {
+  if (message._tag !== 'Started') return
+  const problem = findForeignProblem(message.stream)
+  if (problem !== undefined) throw foreignStreamError(message.stream.name, problem)
+}
 
 /** Without a catalog our own streams are known; their records are merged into their tables. */
 const ownCatalog: ConfiguredCatalog = declaredStreams.map((stream) => toConfiguredStream(stream, 'incremental'))
 
 const undeclaredStreamFailure = (stream: string): Failure =>
-  configFailure(
-    `Airbyte records do not say their schema, and ${stream} is no stream of ours: give the configured catalog of the run with --catalog.`,
-  )
+  foreignStreamError(stream, `no stream of ours is called ${stream}`).failure
 
 const unconfiguredStreamFailure = (stream: string): Failure =>
   configFailure(
@@ -220,15 +238,14 @@ export type IngestOptions = {
   readonly history: boolean
 }
 
-/** Writes the messages of each input into the snapshot. */
-export const ingestMessages = async (
+/** Some messages of an input, or its end. */
+type InputPiece = { readonly messages: ReadonlyArray<Message>; readonly isEnd: boolean }
+
+/** The messages of each input. Rejects with `CommandError` for an input without any, and for a stream of another source. */
+async function* readInputs(
   io: CommandIo,
-  snapshot: Snapshot,
-  { files, catalog, history }: IngestOptions,
-): Promise<ReadonlyArray<LoadSummary>> => {
-  const loadOptions = Object.fromEntries(
-    [...indexByTable(catalog ?? [])].map(([table, configured]) => [table, toLoadOptions(configured)]),
-  )
+  { files, catalog }: Pick<IngestOptions, 'files' | 'catalog'>,
+): AsyncGenerator<InputPiece> {
   const decode = decodeMixedInput(Object.values(protocols), {
     purpose: 'store',
     now: Date.now,
@@ -236,35 +253,91 @@ export const ingestMessages = async (
     acceptsCatalog: catalog === undefined,
     missingStreamFailure: catalog === undefined ? undeclaredStreamFailure : unconfiguredStreamFailure,
   })
-  const summaries: Array<LoadSummary> = []
-  const counts = new Map<string, number>()
   const inputs =
     files.length === 0
       ? [{ name: 'stdin', bytes: io.stdin }]
       : files.map((name) => ({ name, bytes: readFileBytes(name) }))
   for (const { name, bytes } of inputs) {
     let hasMessages = false
-    const writer = await createSnapshotWriter(snapshot, { now: Date.now, loadOptions, history })
-    const input = decompressBytes(takeUntilAbort(io.stop, bytes))
-    for await (const decoded of decode(input))
-      for (const message of getOrThrow(decoded)) {
-        if (message._tag === 'Log') io.printWarning(escapeControls(message.message))
-        else hasMessages = true
-        if (message._tag === 'Records') {
-          const count = (counts.get(message.stream) ?? 0) + message.rows.length
-          counts.set(message.stream, count)
-          io.printProgress(`${message.stream}: ${count.toLocaleString('en')} records`)
-        }
-        await writer.write(message)
-      }
-    summaries.push(...(await writer.finish()))
+    for await (const decoded of decode(decompressBytes(takeUntilAbort(io.stop, bytes)))) {
+      const messages = getOrThrow(decoded)
+      messages.forEach(refuseForeign)
+      hasMessages ||= messages.some(({ _tag }) => _tag !== 'Log')
+      yield { messages, isEnd: false }
+    }
+    yield { messages: [], isEnd: true }
     if (!hasMessages && !io.stop.aborted)
       throw new CommandError(
         configFailure(`${name} holds no messages. Check the program that should have written them.`),
       )
   }
+}
+
+/** Writes the messages of each input into the snapshot. */
+const ingestPieces = async (
+  io: CommandIo,
+  snapshot: Snapshot,
+  pieces: AsyncIterable<InputPiece>,
+  { catalog, history }: Pick<IngestOptions, 'catalog' | 'history'>,
+): Promise<ReadonlyArray<LoadSummary>> => {
+  const loadOptions = Object.fromEntries(
+    [...indexByTable(catalog ?? [])].map(([table, configured]) => [table, toLoadOptions(configured)]),
+  )
+  const createWriter = () => createSnapshotWriter(snapshot, { now: Date.now, loadOptions, history })
+  const summaries: Array<LoadSummary> = []
+  const counts = new Map<string, number>()
+  let writer: Awaited<ReturnType<typeof createWriter>> | undefined
+  for await (const { messages, isEnd } of pieces) {
+    writer ??= await createWriter()
+    for (const message of messages) {
+      if (message._tag === 'Log') io.printWarning(escapeControls(message.message))
+      if (message._tag === 'Records') {
+        const count = (counts.get(message.stream) ?? 0) + message.rows.length
+        counts.set(message.stream, count)
+        io.printProgress(`${message.stream}: ${count.toLocaleString('en')} records`)
+      }
+      await writer.write(message)
+    }
+    if (!isEnd) continue
+    summaries.push(...(await writer.finish()))
+    writer = undefined
+  }
   if (io.stop.aborted) io.printWarning('Stopped. What the states cover is kept: load the same messages again to go on.')
   return summaries
+}
+
+/**
+ * Writes the messages of each input into the file, and gives it to `body` with what was loaded. The file is opened once messages have
+ * come, so that an input of another source makes none.
+ */
+export const ingestInputs = async <A>(
+  io: CommandIo,
+  path: string,
+  { prepare, ...options }: IngestOptions & { readonly prepare?: (snapshot: Snapshot) => Promise<void> },
+  body: (snapshot: Snapshot, summaries: ReadonlyArray<LoadSummary>) => Promise<A>,
+  opening: SnapshotOptions,
+): Promise<A> => {
+  const problem = findPathProblem(path)
+  if (problem !== undefined) throw new CommandError(problem)
+  const pieces = readInputs(io, options)
+  const first: InputPiece[] = []
+  for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) {
+    first.push(next.value)
+    if (next.value.messages.some(({ _tag }) => _tag !== 'Log')) break
+  }
+  const all = async function* () {
+    yield* first
+    yield* pieces
+  }
+  return useSnapshot(
+    path,
+    'write',
+    async (snapshot) => {
+      await prepare?.(snapshot)
+      return body(snapshot, await ingestPieces(io, snapshot, all(), options))
+    },
+    opening,
+  )
 }
 
 const errorCode = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error)

@@ -7,6 +7,7 @@ import {
   isIdentical,
   type ParquetPartition,
   partitionFormats,
+  type Snapshot,
   type StreamDifference,
   setReportingTimeZone,
   shortenText,
@@ -20,7 +21,7 @@ import {
   requirePlace,
   toVersion,
 } from './options'
-import { ingestMessages, loadInputCatalog, toSnapshotOptions, useSnapshot } from './snapshot-file'
+import { ingestInputs, loadInputCatalog, toSnapshotOptions, useSnapshot } from './snapshot-file'
 import { formatJson, formatLoadSummaries, formatTable } from './table'
 
 export const snapshotCommand = defineCommand({
@@ -56,13 +57,15 @@ export const snapshotCommand = defineCommand({
   run: async (io, { options, positionals }) => {
     if (options.export !== undefined) return exportSnapshot(io, { ...options, format: options.export }, positionals)
     const catalog = await loadInputCatalog(options.catalog)
-    return useSnapshot(
+    const timeZone = options['reporting-time-zone']
+    const prepare = async (snapshot: Snapshot): Promise<void> => {
+      if (timeZone !== undefined) await setReportingTimeZone(snapshot, timeZone)
+    }
+    return ingestInputs(
+      io,
       options.db,
-      'write',
-      async (snapshot) => {
-        const timeZone = options['reporting-time-zone']
-        if (timeZone !== undefined) await setReportingTimeZone(snapshot, timeZone)
-        const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
+      { files: positionals, catalog, history: options.history, prepare },
+      async (_, summaries) => {
         if (options.json) await io.print(formatJson(summaries))
         else io.printWarning(formatLoadSummaries(summaries).trimEnd())
         return summaries.every(({ status }) => status === 'complete') ? 0 : 1
@@ -131,11 +134,11 @@ export const replayCommand = defineCommand({
     if (positionals.length === 0)
       throw usageError('feedback replay needs a file of captured messages. See feedback replay --help.')
     const catalog = await loadInputCatalog(options.catalog)
-    return useSnapshot(
+    return ingestInputs(
+      io,
       options.db,
-      'write',
-      async (snapshot) => {
-        const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
+      { files: positionals, catalog, history: options.history },
+      async (snapshot, summaries) => {
         const content = await snapshot.db.withMemory('the hash of the tables', () => hashContent(snapshot))
         const rows = content.tables.map(({ table, rows, hash }) => [table, rows.toLocaleString('en'), hash])
         await io.print(

@@ -90,7 +90,6 @@ type NestedColumn = {
   readonly table: string
   readonly column: string
   readonly schema: JsonSchema
-  readonly root: JsonSchema
 }
 
 const isSameName = (a: string, b: string): boolean => foldCase(a) === foldCase(b)
@@ -110,14 +109,13 @@ const listNestedColumns = async (
   return (await listStreamTables(db)).flatMap(({ name, columns }) => {
     const text = schemas.find(({ stream }) => stream === name)?.schema
     if (text === undefined) return []
-    const root: JsonSchema = JSON.parse(String(text))
-    const members = listMembers(root, root)
+    const members = listMembers(JSON.parse(String(text)))
     return streams
       .filter(({ stream }) => isSameName(stream, name))
       .flatMap(({ table }) =>
         columns
           .filter(({ type }) => type === 'JSON')
-          .map((column) => ({ table, column: column.name, schema: members[attributeOf(column) ?? ''] ?? {}, root })),
+          .map((column) => ({ table, column: column.name, schema: members[attributeOf(column)] ?? {} })),
       )
   })
 }
@@ -211,7 +209,7 @@ export const typeNestedMembers = async ({ db }: Snapshot, sql: string): Promise<
   for (const { names, offset, isResult } of references) {
     const target = resolveReference(names, syntax.relations, columns)
     if (target === undefined) continue
-    const followed = followMembers(target.nested.schema, target.nested.root, target.path)
+    const followed = followMembers(target.nested.schema, target.path)
     if ('unknown' in followed) {
       if (await hasMember(db, target.nested, target.path)) continue
       throw unknownMemberError(target, followed)
@@ -247,9 +245,7 @@ const listQueryColumns = async (db: Database, relations: ReadonlyArray<Relation>
   const nested = await listNestedColumns(db, relations)
   return [
     ...rows.map(({ name }) => String(name)),
-    ...nested.flatMap(({ column, schema, root }) =>
-      Object.keys(listMembers(schema, root)).map((name) => `${column}.${name}`),
-    ),
+    ...nested.flatMap(({ column, schema }) => Object.keys(listMembers(schema)).map((name) => `${column}.${name}`)),
   ]
 }
 

@@ -37,6 +37,7 @@ export {
   applyStreamSettings,
   declaredStreams,
   exportFilters,
+  findForeignProblem,
   findStateProblem,
   selectStreams,
   streams,

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
-import { configFailure, type Failure, type Stream, suggestName } from '../cdk'
+import { configFailure, type Failure, type JsonSchema, type Stream, type StreamInfo, suggestName } from '../cdk'
 import type { ExportFilters } from '../export'
 import { withSecondLook } from './empty-lists'
 import { commentsStream, transparencyReviewsStream } from './entities/operations'
@@ -152,6 +152,30 @@ const feedbackStreams: ReadonlyArray<Stream<SourceEnv>> = [
   transparencyReviewsStream,
   entityRatingsStream,
 ]
+
+/** The type of an attribute in a schema, whether it may be null or not. */
+const typeOf = ({ properties }: JsonSchema, attribute: string): string => {
+  const { type, format } = (properties as Readonly<Record<string, JsonSchema>> | undefined)?.[attribute] ?? {}
+  const types = [type].flat().filter((name) => name !== 'null')
+  return [...types, format].join()
+}
+
+/** Why a stream that somebody sends is not one of ours; undefined if it is. A lookup has the key that its config names. */
+export const findForeignProblem = ({
+  name,
+  primaryKey,
+  schema,
+}: Pick<StreamInfo, 'name' | 'primaryKey' | 'schema'>): string | undefined => {
+  const own = declaredStreams.find((stream) => stream.name === name)
+  if (own === undefined) return `no stream of ours is called ${name}`
+  if (['sources', 'categories'].includes(name) && typeOf(schema, 'record') === 'object,') return undefined
+  if (primaryKey.join() !== own.primaryKey.join())
+    return `the key of our ${name} is ${own.primaryKey.join(', ')}, not ${primaryKey.join(', ') || 'none'}`
+  const other = own.primaryKey.find((attribute) => typeOf(schema, attribute) !== typeOf(own.schema, attribute))
+  return other === undefined
+    ? undefined
+    : `${other} of our ${name} is ${typeOf(own.schema, other).replace(',', ' ').trim()}`
+}
 
 /** The keys of a state that tell where its stream goes on; a run without them cannot go on at all. */
 const cursorKeys = ['modifiedTimeFrom', 'fromDate', 'readAt'] as const

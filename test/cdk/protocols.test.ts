@@ -144,22 +144,13 @@ describe('Airbyte lines', () => {
       { _tag: 'Failed', stream: 'reviews' },
     ])
   })
+})
 
-  it('carry a state for many streams too', async () => {
-    const messages = await read(
-      JSON.stringify({
-        type: 'STATE',
-        state: {
-          type: 'GLOBAL',
-          global: { stream_states: [{ stream_descriptor: { name: 'reviews' }, stream_state: { a: 1 } }] },
-        },
-      }),
-    )
-    expect(messages).toMatchObject([
-      { _tag: 'Started' },
-      { _tag: 'SharedCheckpoint', states: [{ stream: 'reviews', state: { a: 1 } }] },
-    ])
-  })
+it('a state of all streams is one of another source, and refused by a snapshot', async () => {
+  const state = { type: 'GLOBAL', global: { stream_states: [] } }
+  await expect(read(JSON.stringify({ type: 'STATE', state }))).rejects.toThrow(
+    'Line 1 of the input is a STATE of all streams or of none',
+  )
 })
 
 describe('Singer lines', () => {

@@ -169,10 +169,9 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
       return Descriptor.is(descriptor) && value !== undefined
         ? missing(descriptor)
         : skipLine(line, 'is a STATE without stream or state')
+    if (purpose === 'store') return E.left(sharedStateFailure(line))
     const global = valueAt(bytes, body.get('global') ?? body.get('global_'))
-    return E.map((messages: ReadonlyArray<Message>) => [...notes, ...messages])(
-      decodeGlobalState(line, GlobalState.is(global) ? global : undefined, received),
-    )
+    return E.right([...notes, ...globalMessages(GlobalState.is(global) ? global : undefined, received)])
   }
 
   /** A platform drops records, such as empty ones, and passes on the source's count. It compares what was delivered with its own. */
@@ -185,31 +184,23 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
     }
   }
 
-  /** A destination prints back a state of any form; a snapshot needs to know whose it is. */
-  const decodeGlobalState = (
-    line: MessageLine,
+  /** A state of all streams, which a destination prints back. */
+  const globalMessages = (
     global: t.TypeOf<typeof GlobalState> | undefined,
     received: Pick<CheckpointMessage, 'received'>,
-  ): DecodedLine => {
-    if (global === undefined && purpose === 'store') return skipLine(line, 'is a STATE that names no stream')
-    const found = (global?.stream_states ?? [])
-      .filter(({ stream_state }) => purpose === 'deliver' || stream_state != null)
-      .map(({ stream_descriptor, stream_state }) => ({
-        descriptor: stream_descriptor,
-        info: findStream(stream_descriptor),
-        state: stream_state,
-      }))
-    const unknown = found.find(({ info }) => info === undefined)
-    if (unknown !== undefined && purpose === 'store') return missing(unknown.descriptor)
-    const known = found.flatMap(({ info, state }) => (info === undefined ? [] : [{ info, state }]))
-    return E.right([
+  ): ReadonlyArray<Message> => {
+    const known = (global?.stream_states ?? []).flatMap(({ stream_descriptor, stream_state }) => {
+      const info = findStream(stream_descriptor)
+      return info === undefined ? [] : [{ info, state: stream_state }]
+    })
+    return [
       ...known.flatMap(({ info, state }) => [...start(info), ...(state == null ? [clearedNote(info.name)] : [])]),
       {
         _tag: 'SharedCheckpoint',
         states: known.map(({ info, state }) => ({ stream: info.name, state })),
         ...received,
       },
-    ])
+    ]
   }
 
   const decodeTrace = ({ bytes, members }: MessageLine): DecodedLine => {
@@ -270,6 +261,11 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
     end: () => [],
   }
 }
+
+const sharedStateFailure = ({ number }: InputLine) =>
+  configFailure(
+    `Line ${number} of the input is a STATE of all streams or of none, as other sources send them: ours says how far each stream has come.`,
+  )
 
 const defaultMissingStreamFailure = (stream: string) =>
   configFailure(

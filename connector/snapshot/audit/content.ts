@@ -22,7 +22,7 @@ import {
  */
 const listContentFields = ({ schema, primaryKey, cursor }: ContentStream): ReadonlyArray<ContentField> => {
   const omitted = new Set([primaryKey[0], O.toUndefined(cursor), ...tombstoneColumnNames])
-  return listFields(schema, schema, [], (name) => !omitted.has(name))
+  return listFields(schema, [], (name) => !omitted.has(name))
 }
 
 /** A stream whose rows are compared: all but the id and the version of its reviews, which the audit compares anyway. */
@@ -40,18 +40,17 @@ const scalarKinds = {
 /** The scalars at and below the members of a schema. A list gives the number of its elements; an object without declared members gives nothing. */
 const listFields = (
   schema: JsonSchema,
-  root: JsonSchema,
   path: ReadonlyArray<string>,
   isWanted: (name: string) => boolean,
 ): ReadonlyArray<ContentField> =>
-  Object.entries(listMembers(schema, root))
+  Object.entries(listMembers(schema))
     .filter(([name]) => isWanted(name))
     .flatMap(([name, member]): ReadonlyArray<ContentField> => {
       const inner = [...path, name]
-      const type = chooseColumnType(member, root)
+      const type = chooseColumnType(member)
       if (type !== 'JSON') return [{ path: inner, kind: scalarKinds[type] }]
       if ([member.type].flat().includes('array')) return path.length === 0 ? [{ path: inner, kind: 'count' }] : []
-      return listFields(member, root, inner, () => true)
+      return listFields(member, inner, () => true)
     })
 
 /** The name of a field, such as `location.name`. */

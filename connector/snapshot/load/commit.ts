@@ -2,9 +2,9 @@ import { tombstoneColumnNames } from '../../cdk'
 import type { Database } from '../store/database'
 import { isOutOfMemory } from '../store/failures'
 import { type CursorRange, cursorSql, updateLoadsSql, updateRowCountsSql } from '../store/metadata'
-import { attributeOf, type Column, findReviewReference, listStreamTables, type Table } from '../store/tables'
+import { type Column, findReviewReference, listStreamTables, type Table } from '../store/tables'
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
-import { evolveTable, findUndeclaredColumns, hasTypes, mapToColumns } from './evolve'
+import { addColumns, findUndeclaredColumns, hasTypes, mapToColumns } from './evolve'
 import {
   type AddedRows,
   isChildTable,
@@ -229,7 +229,7 @@ const commitWithin = async (
   for (const [i, { load }] of changes.entries()) {
     if (listed !== tables) load.table = listed.find(({ name }) => name === load.stream) ?? load.table
     const columns = prepared[i]?.undeclared ?? []
-    if (columns.length > 0) load.table = await evolveTable(db, load.table, columns)
+    if (columns.length > 0) load.table = await addColumns(db, load.table, columns)
   }
   const currentTables = listed.map(
     (table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table,
@@ -327,7 +327,7 @@ const insertBatch = async (
   const { key, cursor } = mapToColumns(table, target)
   const self = findReviewReference(table)
   const wanted = new Set<string | undefined>([...key, cursor, self?.id, self?.time, ...tombstoneColumnNames])
-  const columns = table.columns.filter((column) => wanted.has(column.name) && attributeOf(column) !== null)
+  const columns = table.columns.filter((column) => wanted.has(column.name))
   const valuesSql = staged ? pickColumnsSql(columns, staged.sql) : typeColumnsSql(columns, spool.toSql())
   const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${valuesSql}`
   const rows = staged ?? typeRows(table, target.generation, spool.toSql())

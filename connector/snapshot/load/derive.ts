@@ -1,7 +1,7 @@
 import type { Derivation, PartStep } from '../../cdk'
 import { quoteIdentifier, quoteLiteral } from '../store/database'
 import { attributeOf, type Column, type Table } from '../store/tables'
-import { filledColumns, type RecordSource, shapeOf, type TypedRows, typeRecords } from './typed-rows'
+import { type RecordSource, shapeOf, type TypedRows, typeRecords } from './typed-rows'
 
 // The rows of child streams, made of the reviews that name them. `unnest` stands in the SELECT list: as a lateral join it takes four times
 // as long. Names of ours begin with _, and foreign ones are always members of a structure.
@@ -31,7 +31,7 @@ const addToShape = (shape: Shape, { table, derivation }: DerivedStream): void =>
     inner = member
   }
   const carried = new Set(valuesOf(derivation).keys())
-  const columns = filledColumns(table).filter(({ name }) => !carried.has(name))
+  const columns = table.columns.filter(({ name }) => !carried.has(name))
   if (derivation._tag === 'pair') for (const name of derivation.names) inner[name] = 'VARCHAR'
   else Object.assign(inner, shapeOf(columns, true))
 }
@@ -122,10 +122,10 @@ const valuesOf = (derivation: Derivation): ReadonlyMap<string, (column: Column) 
 const toSource = ({ table, derivation }: DerivedStream, isText: boolean, sql: string, place: string): RecordSource => {
   const values = valuesOf(derivation)
   const given = table.columns.flatMap((column) => {
-    const value = values.get(attributeOf(column) ?? '')
+    const value = values.get(attributeOf(column))
     return value === undefined ? [] : [[column.name, value(column)] as const]
   })
-  const columns = filledColumns(table).filter(({ name }) => !given.some(([other]) => other === name))
+  const columns = table.columns.filter(({ name }) => !given.some(([other]) => other === name))
   const shape = quoteLiteral(JSON.stringify(shapeOf(columns, true)))
   const record = isText
     ? `${columns.length === 0 ? 'NULL' : `from_json(_part, ${shape})`} AS _record, _part AS _json`
@@ -232,6 +232,11 @@ export const findPairsSql = (reviews: Reviews, { derivation }: DerivedStream, lo
 /** The rows in `_found`, each with a place of its own: one review may show several. */
 export const typeFound = (stream: DerivedStream, isText: boolean): TypedRows => {
   const { table, generation, derivation } = stream
-  const source = toSource(stream, isText && derivation._tag === 'dimension', 'FROM temp._found', 'row_number() OVER (ORDER BY _seq)')
+  const source = toSource(
+    stream,
+    isText && derivation._tag === 'dimension',
+    'FROM temp._found',
+    'row_number() OVER (ORDER BY _seq)',
+  )
   return typeRecords(table, generation, source)
 }

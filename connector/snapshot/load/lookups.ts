@@ -52,14 +52,6 @@ export const metKeysSql = (table: Table, batch: string, key: ReadonlyArray<strin
   }`
 }
 
-/** Into `_met`: the keys that several rows of the table have. */
-export const repeatedKeysSql = (table: Table, key: ReadonlyArray<string>): string => {
-  const { names, columns } = keySql(key)
-  return `
-  CREATE OR REPLACE TEMP TABLE _met AS
-  SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t) GROUP BY ${names} HAVING count(*) > 1`
-}
-
 /** A table that refers to reviews, and the temporary table with the ids and times that the open transaction adds to it. */
 export type ReviewBatch = ReviewReference & { readonly batch: string }
 

@@ -48,25 +48,15 @@ export const keepNewestSql = (
   table: Table,
   key: ReadonlyArray<string>,
   cursor: string | undefined,
-  rows?: TypedRows,
+  rows: TypedRows,
   scope = 'true',
 ): string => {
   const name = quoteIdentifier(table.name)
   const seq = quoteIdentifier(findFreeName(table.columns, '_seq'))
   const { columns: keyColumns, names: keys, isMet } = keySql(key)
-  const batch =
-    rows === undefined
-      ? ''
-      : `INSERT INTO _stage (${rows.names}, ${seq}) SELECT ${rows.names}, ${seq} FROM (${rows.sql}) AS t SEMI JOIN _met ON ${isMet};`
   const tombstone = hasTombstonesSql(table, 't')
   const cursorSql = cursor === undefined ? 'NULL' : `t.${quoteIdentifier(cursor)}`
-  const cursorType = table.columns.find((column) => column.name === cursor)?.type
-  const cursorText = cursorType === 'JSON' ? `json_extract_string(${cursorSql}, '$')` : cursorSql
-  const cursorNumber =
-    cursorType === 'VARCHAR' || cursorType === 'JSON'
-      ? `CASE WHEN regexp_full_match(${cursorText}, '-?[0-9]{1,28}([.][0-9]{1,9})?') THEN TRY_CAST(${cursorText} AS DECIMAL(38, 9)) END`
-      : 'NULL'
-  const isTime = ['TIMESTAMPTZ', 'DATE'].includes(cursorType ?? '')
+  const isTime = table.columns.find((column) => column.name === cursor)?.type === 'TIMESTAMPTZ'
   const ended =
     tombstone === undefined
       ? 'NULL'
@@ -77,14 +67,15 @@ export const keepNewestSql = (
   return `
   CREATE OR REPLACE TEMP TABLE _stage AS
   SELECT t.*, -row_number() OVER () AS ${seq} FROM ${name} AS t SEMI JOIN _met ON ${isMet} WHERE ${scope};
-  ${batch}
+  INSERT INTO _stage (${rows.names}, ${seq})
+  SELECT ${rows.names}, ${seq} FROM (${rows.sql}) AS t SEMI JOIN _met ON ${isMet};
   CREATE OR REPLACE TEMP TABLE _ranked AS
   SELECT seq, row_number() OVER best AS place, first_value(raw) OVER best AS winner, first_value(tombstone) OVER best AS ended
   FROM (
     SELECT ${keyColumns}, t.${seq} AS seq, t._airbyte_raw_id AS raw, t._airbyte_generation_id AS generation,
-      ${cursorSql} AS cursor, ${cursorNumber} AS number, ${ended} AS tombstone, ${tombstone ?? 'false'} AS marked
+      ${cursorSql} AS cursor, ${ended} AS tombstone, ${tombstone ?? 'false'} AS marked
     FROM _stage AS t)
-  WINDOW best AS (PARTITION BY ${keys} ORDER BY generation DESC, number DESC NULLS LAST, cursor DESC NULLS LAST, marked, seq DESC);
+  WINDOW best AS (PARTITION BY ${keys} ORDER BY generation DESC, cursor DESC NULLS LAST, marked, seq DESC);
   ${archiveSql(table, `_stage AS t JOIN _ranked ON t.${seq} = _ranked.seq`, '_ranked.place > 1 AND t._airbyte_raw_id <> _ranked.winner', '_ranked.ended')}
   DELETE FROM ${name} AS t USING _met WHERE ${isMet} AND ${scope};
   INSERT INTO ${name} (${columns.join(', ')}) SELECT ${columns.map((column) => `t.${column}`).join(', ')} FROM _stage AS t JOIN _ranked ON t.${seq} = _ranked.seq WHERE _ranked.place = 1;

@@ -28,7 +28,7 @@ export type Load = {
   /** How its rows are made of reviews, where they are received once for several streams. */
   readonly derivation: Derivation | undefined
   /** As text, to see whether a stream that is declared again has changed. */
-  schema: string
+  readonly schema: string
   table: Table
   target: LoadTarget
   /** The next commit removes the rows of older generations. */
@@ -242,25 +242,6 @@ const openLoad = async (
     hasChanges: false,
   }
 }
-
-/** Applies a schema that changed while the stream was read: a tap may declare its stream again. */
-export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Promise<void> =>
-  db.transaction(async () => {
-    const key = load.target.key.length === 0 ? [] : info.primaryKey
-    load.target = { ...load.target, key }
-    const tables = await listStreamTables(db)
-    const known = await listStreamMetadata(db)
-    load.table = await prepareTable(db, info, load.target, {
-      previous: tables.find(({ name }) => name === info.name),
-      key: known.find(({ stream }) => stream === info.name)?.key ?? [],
-      history: load.table.history,
-    })
-    load.schema = JSON.stringify(info.schema)
-    await db.run(
-      `UPDATE _streams SET schema = $schema, primary_key = [${mapToColumns(load.table, load.target).key.map(quoteLiteral).join(', ')}]::VARCHAR[] WHERE stream = $stream`,
-      { stream: info.name, schema: load.schema },
-    )
-  })
 
 /** Why a commit failed. The records are JSON in all but a few files, so that they are looked through only once DuckDB has refused them. */
 export const explainCommitFailure = ({ changes }: Received, error: unknown): unknown => {

@@ -29,14 +29,10 @@ const recordsOf = (columns: ReadonlyArray<Column>, spool: string, isChecked = fa
 })
 
 export const typeRows = (table: Table, generation: number, spool: string, isChecked = false): TypedRows =>
-  typeRecords(table, generation, recordsOf(filledColumns(table), spool, isChecked))
-
-/** The columns that attributes of records fill. */
-export const filledColumns = ({ columns }: Table): ReadonlyArray<Column> =>
-  columns.filter((column) => attributeOf(column) !== null)
+  typeRecords(table, generation, recordsOf(table.columns, spool, isChecked))
 
 export const typeRecords = (table: Table, generation: number, source: RecordSource): TypedRows => {
-  const columns = filledColumns(table)
+  const { columns } = table
   const names = [...columns.map(({ name }) => name), ...airbyteColumns.map(([name]) => name)]
   const seq = quoteIdentifier(findFreeName(table.columns, '_seq'))
   return {

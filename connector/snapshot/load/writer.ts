@@ -19,6 +19,7 @@ import { deletionsTableName, listStreamTables, reviewsTableName, type Table } fr
 import { createViews } from '../store/views'
 import { commitWithinMemory } from './commit'
 import { hasRowsOf, type LoadOptions, nameShare } from './earlier-runs'
+import { rejectStream } from './evolve'
 import { hasManyOldRows, removeOldRowsInParts } from './merge'
 import type { SharedSpool } from './shared'
 import { createSpool, type Spool } from './spool'
@@ -32,7 +33,6 @@ import {
   openLoads,
   summarizeLoad,
   takeChange,
-  updateLoadSchema,
 } from './stream-load'
 
 export type SnapshotWriterOptions = {
@@ -282,10 +282,12 @@ export const createSnapshotWriter = async (
           opening.push(message.stream)
           return db.lake === undefined ? openStreams() : undefined
         }
-        if (load.schema === JSON.stringify(schema)) return
-        await commit()
-        await db.withMemory(`changing the table of ${name}`, () => updateLoadSchema(db, load, message.stream))
-        tables = undefined
+        if (load.schema !== JSON.stringify(schema))
+          rejectStream(
+            message.stream,
+            'its schema changed while it was read',
+            'Load the messages of each run on their own.',
+          )
         return
       }
       case 'Records':

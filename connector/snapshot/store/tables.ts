@@ -8,37 +8,23 @@ export type ColumnType = 'BIGINT' | 'DOUBLE' | 'BOOLEAN' | 'VARCHAR' | 'DATE' | 
 
 const scalarTypes: Readonly<Record<string, ColumnType>> = { integer: 'BIGINT', number: 'DOUBLE', boolean: 'BOOLEAN' }
 const formatTypes: Readonly<Record<string, ColumnType>> = { 'date-time': 'TIMESTAMPTZ', date: 'DATE' }
-const textTypes: ReadonlySet<ColumnType> = new Set(['VARCHAR', 'DATE', 'TIMESTAMPTZ'])
-/** Airbyte's types for numbers that a double cannot hold exactly. */
-const bigNumberTypes: ReadonlySet<unknown> = new Set(['big_integer', 'big_number'])
-/** A `$ref` may refer to itself; following stops at this depth. */
-const maxReferenceDepth = 16
 
 /**
- * The column type that holds every value of a schema without loss. Objects, arrays and values of several types become JSON, so
- * that no nested attribute is lost and no integer is rounded. `root`: the schema that a `$ref` points into.
+ * The column type that holds every value of an attribute of ours without loss. Objects, arrays and values of several types become JSON, so
+ * that no nested attribute is lost.
  */
-export const chooseColumnType = (schema: JsonSchema, root: JsonSchema = {}): ColumnType => {
-  const types = new Set(expandAlternatives(schema, root, 0).flatMap(columnTypesOf))
+export const chooseColumnType = ({ type, format, enum: values }: JsonSchema): ColumnType => {
+  const listed = Array.isArray(values) ? values.map((value) => (value === null ? 'null' : typeof value)) : []
+  const types = new Set([type ?? listed].flat().filter((name) => name !== 'null'))
   const [only] = types
-  if (only !== undefined && types.size === 1) return only
-  return types.size > 0 && [...types].every((type) => textTypes.has(type)) ? 'VARCHAR' : 'JSON'
+  if (types.size !== 1) return 'JSON'
+  if (only === 'string') return formatTypes[String(format)] ?? 'VARCHAR'
+  return scalarTypes[String(only)] ?? 'JSON'
 }
 
-/** The alternatives of a schema, with `$ref`, `anyOf`, `oneOf` and `allOf` resolved. */
-const expandAlternatives = (schema: JsonSchema, root: JsonSchema, depth: number): ReadonlyArray<JsonSchema> => {
-  if (depth > maxReferenceDepth) return [{}]
-  const { $ref: reference, anyOf, oneOf, allOf, ...own } = schema
-  const expand = (inner: JsonSchema) => expandAlternatives({ ...own, ...inner }, root, depth + 1)
-  if (typeof reference === 'string') return expand(resolveReference(reference, root))
-  if (isSchemaList(allOf)) return expand(Object.assign({}, ...allOf))
-  const options = [anyOf, oneOf].find(isSchemaList)
-  return options === undefined ? [own] : options.flatMap(expand)
-}
-
-/** The members that a schema declares by name; none where it declares none. `root`: the schema that a `$ref` points into. */
-export const listMembers = (schema: JsonSchema, root: JsonSchema): Readonly<Record<string, JsonSchema>> =>
-  Object.assign({}, ...expandAlternatives(schema, root, 0).map(({ properties }) => properties ?? {}))
+/** The members that a schema declares by name; none where it declares none. */
+export const listMembers = ({ properties }: JsonSchema): Readonly<Record<string, JsonSchema>> =>
+  (properties ?? {}) as Readonly<Record<string, JsonSchema>>
 
 /** A name of a path that is not declared: it follows `parent`, whose members are known. */
 export type UnknownMember = {
@@ -50,60 +36,30 @@ export type UnknownMember = {
 /** The declared path that a path below a schema means, whatever its case, and the type of its values. */
 export const followMembers = (
   schema: JsonSchema,
-  root: JsonSchema,
   path: ReadonlyArray<string>,
 ): { readonly path: ReadonlyArray<string>; readonly type: ColumnType } | UnknownMember => {
   const found: string[] = []
   let current = schema
   for (const name of path) {
-    const members = listMembers(current, root)
+    const members = listMembers(current)
     const known = Object.keys(members)
     const key = known.find((member) => member === name) ?? known.find((member) => foldCase(member) === foldCase(name))
     if (key === undefined) return { parent: found, unknown: name, known }
     found.push(key)
     current = members[key] ?? {}
   }
-  return { path: found, type: chooseColumnType(current, root) }
-}
-
-const isSchemaList = (value: unknown): value is ReadonlyArray<JsonSchema> => Array.isArray(value) && value.length > 0
-
-/** The schema that a pointer such as `#/definitions/time` points at; an empty one if there is none. */
-const resolveReference = (reference: string, root: JsonSchema): JsonSchema => {
-  if (!reference.startsWith('#/')) return {}
-  const steps = reference.slice(2).split('/')
-  const target = steps.reduce<unknown>(
-    (node, step) => (node as JsonSchema | undefined)?.[step.replaceAll('~1', '/').replaceAll('~0', '~')],
-    root,
-  )
-  return typeof target === 'object' && target !== null ? (target as JsonSchema) : {}
-}
-
-const columnTypesOf = ({ type, format, airbyte_type: airbyteType, ...schema }: JsonSchema): ReadonlyArray<ColumnType> =>
-  [type ?? enumTypes(schema)]
-    .flat()
-    .filter((name) => name !== 'null')
-    .map((name) => {
-      if (name === 'string') return formatTypes[String(format)] ?? 'VARCHAR'
-      if (name === 'number' && airbyteType === 'integer') return 'BIGINT'
-      return bigNumberTypes.has(airbyteType) ? 'JSON' : (scalarTypes[String(name)] ?? 'JSON')
-    })
-
-/** The types of a schema that lists values (`const`, `enum`) and no type. */
-const enumTypes = (schema: JsonSchema): ReadonlyArray<string> => {
-  const values = 'const' in schema ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : [undefined]
-  return values.map((value) => (value === null ? 'null' : Number.isInteger(value) ? 'integer' : typeof value))
+  return { path: found, type: chooseColumnType(current) }
 }
 
 export type Column = {
   readonly name: string
   readonly type: ColumnType
-  /** The attribute that fills it, where a column cannot have its name; null: values of an older type, which nothing fills any more. */
-  readonly attribute?: string | null
+  /** The attribute that fills it, where a column cannot have its name. */
+  readonly attribute?: string
 }
 
-/** The attribute of a record that fills the column; null for a column that no attribute fills. */
-export const attributeOf = ({ name, attribute }: Column): string | null => (attribute === undefined ? name : attribute)
+/** The attribute of a record that fills the column. */
+export const attributeOf = ({ name, attribute }: Column): string => attribute ?? name
 
 /** The last columns of every stream's table, named as Airbyte's destinations name them. */
 export const airbyteColumns = [
@@ -134,24 +90,12 @@ const markedName = (attribute: string): string =>
   `${attribute}__${createHash('sha256').update(attribute).digest('hex').slice(0, 6)}`
 const markPattern = /__[0-9a-f]{6}$/
 
-/** The name of a column that keeps the values of an older type: \`name__type\`. */
-export const outdatedColumnName = ({ name, type }: Column): string => `${name}__${type.toLowerCase()}`
-const outdatedPattern = /^(.*)__(?:bigint|double|boolean|varchar|date|timestamptz|json)_*$/is
-
-const isOutdatedName = (name: string, foldedNames: ReadonlySet<string>): boolean => {
-  const base = outdatedPattern.exec(name)?.[1]
-  return base !== undefined && foldedNames.has(foldCase(base))
-}
-
 /** The columns of a table as the names of its columns tell them. */
-const readColumns = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> => {
-  const foldedNames = new Set(columns.map(({ name }) => foldCase(name)))
-  return columns.map((column) => {
+const readColumns = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> =>
+  columns.map((column) => {
     const base = column.name.replace(markPattern, '')
-    if (base !== column.name && markedName(base) === column.name) return { ...column, attribute: base }
-    return isOutdatedName(column.name, foldedNames) ? { ...column, attribute: null } : column
+    return base !== column.name && markedName(base) === column.name ? { ...column, attribute: base } : column
   })
-}
 
 /**
  * The columns for these attributes in a table that has the columns \`existing\`. An attribute keeps its column; a new one gets its own
@@ -163,13 +107,11 @@ export const chooseColumns = (
 ): ReadonlyArray<Column> => {
   const known = new Map(existing.map((column) => [attributeOf(column), column]))
   const taken = new Set(existing.map(({ name }) => foldCase(name)))
-  const bases = new Set([...taken, ...attributes.map(({ name }) => foldCase(name))])
   return attributes.map(({ name: attribute, type }) => {
     const column = known.get(attribute)
     if (column !== undefined) return { ...column, type }
     const folded = foldCase(attribute)
-    const isFree =
-      attribute !== '' && !reservedNames.has(folded) && !taken.has(folded) && !isOutdatedName(attribute, bases)
+    const isFree = attribute !== '' && !reservedNames.has(folded) && !taken.has(folded)
     const name = isFree ? attribute : markedName(attribute)
     taken.add(foldCase(name))
     return isFree ? { name, type } : { name, type, attribute }
@@ -179,10 +121,7 @@ export const chooseColumns = (
 /** One column for each declared attribute, in the schema's order. \`existing\`: the columns that the table has. */
 export const columnsFromSchema = (schema: JsonSchema, existing: ReadonlyArray<Column> = []): ReadonlyArray<Column> =>
   chooseColumns(
-    Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, property]) => ({
-      name,
-      type: chooseColumnType(property, schema),
-    })),
+    Object.entries(listMembers(schema)).map(([name, member]) => ({ name, type: chooseColumnType(member) })),
     existing,
   )
 

@@ -126,7 +126,6 @@ it('key and cursor are columns, whose names may differ from those of their attri
     columns: [
       { name: 'id__1', type: 'BIGINT', attribute: 'id' },
       { name: 'at', type: 'TIMESTAMPTZ' },
-      { name: 'id', type: 'VARCHAR', attribute: null },
     ],
   } as const
   expect(mapToColumns(table, { key: ['id', 'unknown'], cursor: 'at' })).toEqual({

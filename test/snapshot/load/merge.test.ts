@@ -63,23 +63,6 @@ describe('a version that a tombstone ends', () => {
   })
 })
 
-it.each([
-  ['numbers', 9, 10],
-  ['texts of numbers', '9', '10'],
-  ['texts of fractions', '9.5', '10.25'],
-])('cursors in a column of any type are compared as what they are: %s', async (_, older, newer) => {
-  const info = createStreamInfo('items', { id: integerSchema, value: {} }, ['id'], 'value')
-  const texts = [older, newer].map((value) => JSON.stringify({ id: 1, value }))
-  for (const order of [texts, texts.toReversed()]) {
-    const snapshot = await openMemorySnapshot()
-    await writeMessages(snapshot, streamMessages(info, ...order))
-    expect(await snapshot.db.query('SELECT value::VARCHAR AS value FROM items')).toEqual([
-      { value: JSON.stringify(newer) },
-    ])
-    snapshot.db.close()
-  }
-})
-
 describe('what deletes reviews deletes nothing else', () => {
   const tombstone = `{"id":1,"modifiedTime":"${timeAtMinute(9)}","_ab_cdc_deleted_at":"${timeAtMinute(9)}"}`
 

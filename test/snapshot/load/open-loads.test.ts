@@ -2,7 +2,7 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import type { StreamInfo } from '../../../connector/cdk/stream'
 import type { LoadOptions } from '../../../connector/snapshot/load/earlier-runs'
-import { openLoads, updateLoadSchema } from '../../../connector/snapshot/load/stream-load'
+import { openLoads } from '../../../connector/snapshot/load/stream-load'
 import type { Database } from '../../../connector/snapshot/store/database'
 import { forgottenRecordsSql } from '../../../connector/snapshot/store/forgotten'
 import { createStreamInfo, instantSchema, integerSchema, reviewsInfo } from '../../support/snapshot-messages'
@@ -37,7 +37,6 @@ const insert = (db: Database, columns: string, ...rows: ReadonlyArray<string>) =
   )
 const createSharesTable = (db: Database) =>
   db.run('CREATE TABLE _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)')
-const readKeys = (db: Database) => list(db, '_streams', 'stream', 'primary_key::VARCHAR')
 
 describe('the rows of a table', () => {
   it.each([
@@ -201,64 +200,15 @@ describe('a stream is opened', () => {
       expect(cursor?.name).toMatch(/^at__/)
     })
   })
-
-  it('with the values of its key and its cursor, whatever their types were', async () => {
-    await onEmptyFile(async (db) => {
-      await openThings(db, withKey(['id'], { id: textSchema, part: textSchema, at: textSchema }))
-      await insert(db, 'id, part, "at"', "'7', '8', '1970-01-01T00:03:00Z'")
-      await openThings(db, withKey(['id']))
-      expect(await list(db, 'things', 'id', 'part', '"at"')).toEqual(['7 null 3'])
-    })
-  })
 })
 
-describe('a key that is another one', () => {
-  const rows = [`1, 1, ${at(1)}`, `1, 1, ${at(3)}`, `1, 2, ${at(2)}`]
-  const readRows = (db: Database) => list(db, 'things', 'id', 'part', '"at"')
-
-  it.each<[string, StreamInfo, ReadonlyArray<string>, ReadonlyArray<string>]>([
-    ['of no column before', withKey([]), ['id'], ['1 1 3']],
-    ['of two columns', withKey([]), ['id', 'part'], ['1 1 3', '1 2 2']],
-    ['of fewer columns', withKey(['id', 'part']), ['id'], ['1 1 3']],
-    ['of no column', withKey(['id']), [], ['1 1 1', '1 1 3', '1 2 2']],
-  ])('leaves the newest row of each: %s', async (_, before, key, expected) => {
-    await onEmptyFile(async (db) => {
-      await openThings(db, before)
-      await insert(db, 'id, part, "at"', ...rows)
-      await openThings(db, withKey(key))
-      expect(await readRows(db)).toEqual(expected)
-      expect(await readKeys(db)).toEqual([`things [${key.join(', ')}]`])
-    })
-  })
-
-  it('is one of another type too', async () => {
-    await onEmptyFile(async (db) => {
-      await openThings(db, withKey(['id'], { id: textSchema }))
-      await insert(db, 'id, part, "at"', `'7', 1, ${at(1)}`, `'7.0', 2, ${at(2)}`)
-      await openThings(db, withKey(['id']))
-      expect(await readRows(db)).toEqual(['7 2 2'])
-    })
-  })
-
-  it('is one of a column that the table does not have', async () => {
+describe('a key', () => {
+  it('is refused where it is another one', async () => {
     await onEmptyFile(async (db) => {
       await openThings(db, withKey(['id']))
-      await insert(db, 'id, part, "at"', ...rows)
-      await db.run("UPDATE _streams SET primary_key = ['gone']")
-      await openThings(db, withKey(['id']))
-      expect(await readRows(db)).toEqual(['1 1 3'])
-    })
-  })
-
-  it('is refused where rows have no value of it, but for a refresh that replaces them', async () => {
-    await onEmptyFile(async (db) => {
-      await openThings(db, withKey(['id']))
-      await insert(db, 'id, part, "at"', `1, NULL, ${at(1)}`, `NULL, 1, ${at(1)}`, `2, 2, ${at(1)}`)
       await expect(openThings(db, withKey(['id', 'part']))).rejects.toThrow(
-        'Stream things cannot be written: its key is now id, part, and 2 of its rows in the file have no such value. Read it anew with a full refresh, or into another file with --db.',
+        'Stream things cannot be written: its key is id, part now, and was id in the file. Read it into another file with --db.',
       )
-      await openThings(db, withKey(['id', 'part']), { mode: 'overwrite' })
-      expect(await readKeys(db)).toEqual(['things [id, part]'])
     })
   })
 
@@ -273,42 +223,6 @@ describe('a key that is another one', () => {
       await insert(db, 'part, "at"', `1, ${at(1)}`)
       await openThings(db, info)
       expect(await list(db, 'things', 'part')).toEqual(['1'])
-    })
-  })
-})
-
-describe('a stream that is declared again in its run', () => {
-  const wider = withKey(['id', 'at'])
-
-  it.each<[string, LoadOptions, ReadonlyArray<string>]>([
-    ['has another key', {}, ['id', 'at']],
-    ['has none where it is appended', { mode: 'append' }, []],
-  ])('%s, and its columns', async (_, options, key) => {
-    await onEmptyFile(async (db) => {
-      await open(db, [{ ...thingsInfo, name: 'others' }])
-      const load = await openThings(db, thingsInfo, options, { history: true })
-      await updateLoadSchema(db, load, wider)
-      expect(load.target).toEqual({ key, cursor: 'at', generation: 0, minimumGeneration: 0, resetsState: false })
-      expect(load.schema).toBe(JSON.stringify(wider.schema))
-      expect(load.table.columns.map(({ name }) => name).toSorted()).toEqual(['at', 'id', 'part'])
-      expect(load.table.history).toBe(true)
-      expect(await readKeys(db)).toEqual(['others [id]', `things [${key.join(', ')}]`])
-      expect(await list(db, '_streams', 'stream', 'schema')).toEqual([
-        `others ${JSON.stringify(thingsInfo.schema)}`,
-        `things ${load.schema}`,
-      ])
-      expect(await list(db, "duckdb_columns() WHERE table_name = 'others'", 'count(*)')).toEqual(['6'])
-    })
-  })
-
-  it('keeps rows that have no value of its key, while that is the same', async () => {
-    await onEmptyFile(async (db) => {
-      await open(db, [{ ...thingsInfo, name: 'others', primaryKey: ['at'] }])
-      const load = await openThings(db)
-      await insert(db, '"at"', at(1))
-      await updateLoadSchema(db, load, withKey(['id']))
-      expect(await list(db, 'things', '"at"')).toEqual(['1'])
-      await expect(updateLoadSchema(db, load, wider)).rejects.toThrow('its key is now id, at, and 1 of its rows')
     })
   })
 })

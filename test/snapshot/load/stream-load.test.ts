@@ -9,7 +9,6 @@ import {
   instantSchema,
   integerSchema,
   openMemorySnapshot,
-  recordsMessage,
   startedMessage,
   streamMessages,
   timeAtMinute,
@@ -26,7 +25,6 @@ const readStream = async ({ db }: Snapshot) => {
   )
   return row
 }
-const readIds = async ({ db }: Snapshot) => (await db.query('SELECT id FROM things ORDER BY id')).map(({ id }) => id)
 const countStates = ({ db }: Snapshot) => db.scalar('SELECT count(*)::INTEGER FROM _state')
 
 describe('a stream is written', () => {
@@ -97,37 +95,6 @@ describe('a stream is written', () => {
       [10, false, 1],
       [11, true, 0],
     ])
-    snapshot.db.close()
-  })
-})
-
-describe('a stream that is declared again', () => {
-  const wider: StreamInfo = {
-    ...thingsInfo,
-    schema: { type: 'object', properties: { id: integerSchema, part: integerSchema, at: instantSchema } },
-    primaryKey: ['id', 'at'],
-  }
-  it.each<[string, LoadOptions, ReadonlyArray<string>, number]>([
-    ['with another key is merged by it', {}, ['id', 'at'], 2],
-    ['stays without a key if it is appended', { mode: 'append' }, [], 4],
-  ])('%s', async (_, options, key, rows) => {
-    const snapshot = await openMemorySnapshot()
-    await writeMessages(
-      snapshot,
-      [
-        startedMessage(thingsInfo),
-        recordsMessage('things', thing(1)),
-        startedMessage(thingsInfo),
-        startedMessage(wider),
-        recordsMessage('things', ...[1, 2, 3].map((part) => thing(1, { part, at: timeAtMinute(2) }))),
-      ],
-      { loadOptions: { things: options } },
-    )
-    const stream = await readStream(snapshot)
-    expect(stream?.primary_key).toEqual(key)
-    expect(JSON.parse(String(stream?.schema))).toEqual(wider.schema)
-    expect(await readIds(snapshot)).toHaveLength(rows)
-    expect(await snapshot.db.scalar('SELECT count(*)::INTEGER FROM _loads')).toBe(1)
     snapshot.db.close()
   })
 })

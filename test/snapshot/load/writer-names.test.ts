@@ -135,7 +135,7 @@ const scenarioArbitrary = fc.record({
   keyed: fc.boolean(),
 })
 
-it('attributes of any name keep their values, through merges, versions, new types, exports and comparisons', () =>
+it('attributes of any name keep their values, through merges, versions, exports and comparisons', () =>
   fc.assert(
     fc.asyncProperty(scenarioArbitrary, async ({ names, declared, keyed }) => {
       const [key = '', changing = '', ...others] = names
@@ -166,12 +166,10 @@ it('attributes of any name keep their values, through merges, versions, new type
         })
       const first = [record(1, 1, 'x'), record(2, 1, 'x'), record(1, 3, 'x'), record(3, 2, 'x')]
       await load('string', ...first)
-      const second = [record(2, 5, 7), record(4, 4, 8), record(1, 2, 9)]
-      await load('integer', ...second)
+      const second = [record(2, 5, 'y'), record(4, 4, 'y'), record(1, 2, 'y')]
+      await load('string', ...second)
 
-      const withoutOldType = (row: Record<string, unknown>) =>
-        row[changing] === 'x' ? Object.fromEntries(Object.entries(row).filter(([name]) => name !== changing)) : row
-      const versions = [...first, ...second].map(withoutOldType).map((row) => ({
+      const versions = [...first, ...second].map((row) => ({
         ...row,
         [cursor]: (JSON.parse(JSON.stringify(row)) as Record<string, string>)[cursor]
           ?.replace('T', ' ')

@@ -269,19 +269,6 @@ describe('numbers and cursors', () => {
     expect(row?.value).toEqual(value)
     expect(row?.meta.includes('DESTINATION_TYPECAST_ERROR')).toBe(value === null)
   })
-
-  it.each<[string, string]>([
-    ['9', '10'],
-    ['-10', '-9'],
-    ['9.5', '10.25'],
-    ['9007199254740993', '9007199254740994'],
-    ['2026-01-09', '2026-01-10'],
-    ['a', 'b'],
-  ])('a cursor of text %j is older than %j, in either order of arrival', async (older, newer) => {
-    const rows = [older, newer].map((value) => JSON.stringify({ id: 1, value }))
-    for (const order of [rows, [...rows].reverse()])
-      expect((await listItems('string', 'value', ...order)).map(({ value }) => value)).toEqual([newer])
-  })
 })
 
 it('a state that comes after its stream has ended is saved, though a commit of it has begun', async () => {
@@ -463,54 +450,6 @@ describe('deletions', () => {
       expect(await listRows(snapshot, 'reviews')).toEqual(['1'])
     },
   )
-})
-
-describe('a key that changes', () => {
-  const pair = (key: ReadonlyArray<string>, id: string) =>
-    createStreamInfo('things', { id: { type: id }, part: { type: 'string' }, at: instantSchema }, key, 'at')
-  const thing = (id: unknown, part: string, minute: number) => JSON.stringify({ id, part, at: timeAtMinute(minute) })
-
-  it.each([
-    ['smaller', pair(['id', 'part'], 'integer'), pair(['id'], 'integer'), [1, 1, 2], [1], ['1 b', '2 b']],
-    ['of integers that were texts', pair(['id'], 'string'), pair(['id'], 'integer'), ['1', '2'], [1], ['1 b', '2 b']],
-    ['of texts that were integers', pair(['id'], 'integer'), pair(['id'], 'string'), [1, 2], ['1'], ['1 b', '2 b']],
-    ['of integers that were numbers', pair(['id'], 'number'), pair(['id'], 'integer'), [1, 2], [1], ['1 b', '2 b']],
-    [
-      'of texts that were of any type',
-      pair(['id'], 'array'),
-      pair(['id'], 'string'),
-      ['1', 'x'],
-      ['1'],
-      ['1 b', 'x b'],
-    ],
-  ])(
-    'and is now %s leaves one row for each key, and no key is null',
-    async (_what, before, after, first, second, rows) => {
-      const snapshot = await openMemorySnapshot()
-      await writeMessages(
-        snapshot,
-        streamMessages(before, ...first.map((id, i) => thing(id, i === first.length - 1 ? 'b' : 'a', i))),
-        { history: true },
-      )
-      await writeMessages(snapshot, streamMessages(after, ...second.map((id) => thing(id, 'b', 9))))
-      expect(await listRows(snapshot, 'things', 'id, part')).toEqual(rows)
-      expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([])
-    },
-  )
-
-  it('and that rows of the file do not have is refused, except by a full refresh', async () => {
-    const snapshot = await openMemorySnapshot()
-    await writeMessages(snapshot, streamMessages(pair(['id'], 'string'), thing('x', 'a', 1)))
-    await expect(writeMessages(snapshot, streamMessages(pair(['id'], 'integer'), thing(1, 'a', 2)))).rejects.toThrow(
-      /things cannot be written: its key is now id, and 1 of its rows in the file have no such value/,
-    )
-    expect(await listRows(snapshot, 'things', 'id, part')).toEqual(['x a'])
-    await writeMessages(
-      snapshot,
-      streamMessages({ ...pair(['id'], 'integer'), syncMode: 'full_refresh' }, thing(1, 'a', 2)),
-    )
-    expect(await listRows(snapshot, 'things', 'id, part')).toEqual(['1 a'])
-  })
 })
 
 describe('children', () => {

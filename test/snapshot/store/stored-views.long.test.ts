@@ -9,9 +9,7 @@ import { createModelViews, reviewViewNames, setReportingTimeZone } from '../../.
 import { reviewsStream } from '../../../connector/streams/reviews'
 import { newTempPath } from '../../support/files'
 import {
-  createStreamInfo,
   finishedMessage,
-  instantSchema,
   integerSchema,
   openSnapshotFile,
   reviewsInfo,
@@ -132,25 +130,6 @@ describe('the views of the file', () => {
     expect(await isKept(() => load(7))).toBe(false)
     expect(await listViews()).toEqual(names)
     expect(await ask('SELECT count(*)::INT AS n FROM review_facts')).toEqual([{ n: 7 }])
-  })
-
-  it('hold after a column takes another type, and go where the ids are none of the service', async () => {
-    const loadTyped = (id: object, rating: object, record: string) =>
-      change((snapshot) => {
-        const info = createStreamInfo('reviews', { id, modifiedTime: instantSchema, rating }, ['id'], 'modifiedTime')
-        return writeMessages(snapshot, streamMessages(info, record))
-      })
-    const text = { type: 'string' }
-    await loadTyped(integerSchema, { type: 'number' }, '{"id":1,"modifiedTime":"2026-01-05T00:00:00.000Z","rating":4}')
-    expect(await ask('SELECT rating FROM review_facts')).toEqual([{ rating: 4 }])
-    await loadTyped(integerSchema, text, '{"id":2,"modifiedTime":"2026-01-05T00:00:00.000Z","rating":"good"}')
-    for (const name of names) await ask(`FROM ${name}`)
-    expect(await ask('SELECT review_id, rating FROM review_facts ORDER BY 1')).toEqual([
-      { review_id: '1', rating: null },
-      { review_id: '2', rating: null },
-    ])
-    await loadTyped(text, text, '{"id":"x","modifiedTime":"2026-01-05T00:00:00.000Z","rating":"good"}')
-    expect(await listViews()).toEqual([])
   })
 
   it('are none in a file without reviews, and come with the first ones', async () => {
