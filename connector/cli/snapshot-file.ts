@@ -306,6 +306,16 @@ const ingestPieces = async (
   return summaries
 }
 
+/** The pieces of an input up to the first with a message. */
+const readFirst = async (pieces: AsyncGenerator<InputPiece>): Promise<ReadonlyArray<InputPiece>> => {
+  const first: InputPiece[] = []
+  for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) {
+    first.push(next.value)
+    if (next.value.messages.some(({ _tag }) => _tag !== 'Log')) break
+  }
+  return first
+}
+
 /**
  * Writes the messages of each input into the file, and gives it to `body` with what was loaded. The file is opened once messages have
  * come, so that an input of another source makes none.
@@ -317,14 +327,11 @@ export const ingestInputs = async <A>(
   body: (snapshot: Snapshot, summaries: ReadonlyArray<LoadSummary>) => Promise<A>,
   opening: SnapshotOptions,
 ): Promise<A> => {
-  const problem = findPathProblem(path)
-  if (problem !== undefined) throw new CommandError(problem)
   const pieces = readInputs(io, options)
-  const first: InputPiece[] = []
-  for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) {
-    first.push(next.value)
-    if (next.value.messages.some(({ _tag }) => _tag !== 'Log')) break
-  }
+  const first = await readFirst(pieces).catch((error: unknown) => {
+    const problem = findPathProblem(path)
+    throw problem === undefined ? error : new CommandError(problem)
+  })
   const all = async function* () {
     yield* first
     yield* pieces
