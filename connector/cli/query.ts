@@ -7,6 +7,7 @@ import {
   transientFailure,
   usageError,
 } from '../cdk'
+import { type PlaceOptions, postgresPrefix } from '../lake'
 import {
   askQuestion,
   createNamedViews,
@@ -16,12 +17,10 @@ import {
   type FilterValues,
   isDiskFull,
   lockDatabase,
-  postgresPrefix,
   questions,
   type Region,
   readRegions,
   type Snapshot,
-  type SnapshotOptions,
   typeNestedMembers,
 } from '../snapshot'
 import { readPlaceOptions, regionsOption, requirePlace } from './options'
@@ -44,7 +43,7 @@ import { escapeControls, formatJson } from './table'
 
 type QueryOptions = {
   readonly db: string
-  readonly file: SnapshotOptions
+  readonly file: PlaceOptions
   readonly format: RowFormat
   readonly out: string | undefined
   readonly spreadsheet: boolean

@@ -26,12 +26,14 @@ import {
   toConfiguredStream,
   usageError,
 } from '../cdk'
+import { createLakeLoader, openLake, type PlaceOptions } from '../lake'
 import {
   closeSnapshot,
   createSnapshotWriter,
   damagedFileFailure,
   databaseWriteFailure,
   isDiskFull,
+  isLakePath,
   isOutOfMemory,
   type LoadSummary,
   openSnapshot,
@@ -51,7 +53,7 @@ const waitUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_
 export const toSnapshotOptions = (
   io: CommandIo,
   options: { readonly [K in 'wait' | 'memory-limit' | 'data' | 'extensions' | 'at']?: string | undefined },
-): SnapshotOptions => ({
+): PlaceOptions => ({
   wait: toFileWait(io, options.wait),
   memoryLimit: mapDefined(options['memory-limit'], toMemoryLimit),
   lake: {
@@ -79,14 +81,14 @@ const toFileWait = (io: CommandIo, text: string | undefined): SnapshotOptions['w
   return { millis, stop: io.stop, onAttempt: ({ message }) => io.printProgress(`Waiting up to ${text}: ${message}`) }
 }
 
-/** Opens the file for as long as `body` runs. */
+/** Opens the file or the lake for as long as `body` runs. */
 export const useSnapshot = async <A>(
   path: string,
   access: SnapshotAccess,
   body: (snapshot: Snapshot) => Promise<A>,
-  options?: SnapshotOptions,
+  options?: PlaceOptions,
 ): Promise<A> => {
-  const snapshot = await runOrThrow(openSnapshot(path, access, options))
+  const snapshot = await runOrThrow((isLakePath(path) ? openLake : openSnapshot)(path, access, options))
   try {
     return await body(snapshot)
   } catch (error) {
@@ -244,7 +246,8 @@ export const ingestMessages = async (
       : files.map((name) => ({ name, bytes: readFileBytes(name) }))
   for (const { name, bytes } of inputs) {
     let hasMessages = false
-    const writer = await createSnapshotWriter(snapshot, { now: Date.now, loadOptions, history })
+    const loader = snapshot.db.lake && (await createLakeLoader(snapshot, undefined, Date.now()))
+    const writer = await createSnapshotWriter(snapshot, { now: Date.now, loadOptions, history, loader })
     const input = decompressBytes(takeUntilAbort(io.stop, bytes))
     for await (const decoded of decode(input))
       for (const message of getOrThrow(decoded)) {

@@ -2,18 +2,18 @@ import { tombstoneColumnNames } from '../../cdk'
 import type { Database } from '../store/database'
 import { isOutOfMemory } from '../store/failures'
 import { updateLoadsSql, updateRowCountsSql } from '../store/metadata'
-import { attributeOf, type Column, findReviewReference, listStreamTables, type Table } from '../store/tables'
+import {
+  attributeOf,
+  type Column,
+  findReviewReference,
+  isChildTable,
+  listStreamTables,
+  type Table,
+} from '../store/tables'
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
 import { evolveTable, findUndeclaredColumns, hasTypes, mapToColumns } from './evolve'
 import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'
-import {
-  type AddedRows,
-  isChildTable,
-  type KnownRows,
-  learnTables,
-  rememberRows,
-  wholeReviewsMessage,
-} from './known-rows'
+import { type AddedRows, type KnownRows, learnTables, rememberRows } from './known-rows'
 import { countStraysSql, findMetVersions, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import { applyKnownDeletions, applyTombstones, insertRowsSql, keepNewestSql, removeOldChildren } from './merge'
 import { type Change, countRecords, findCursorRange } from './stream-load'
@@ -104,11 +104,7 @@ const commitChanges = async (
   const undo = () => changes.map(({ load }, i) => Object.assign(load, { table: oldTables[i] ?? load.table }))
   try {
     const prepared = await prepareChanges(db, changes, tables)
-    const added = await db.transaction(
-      () => commitWithin(db, changes, prepared, tables, now),
-      undo,
-      () => learnEarly(db, changes, tables),
-    )
+    const added = await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo)
     // The commit is made: what fails here is learned from the lake by the next one.
     await rememberRows(db, added).catch(() => undefined)
   } finally {
@@ -254,7 +250,6 @@ const commitWithin = async (
       (activatesGeneration || (status === 'complete' && target.minimumGeneration > 0)),
   )
   if (!isWhole || addsColumns || hasGone || removes || reviewBatches.some(({ table }) => merged.has(table))) return []
-  db.lake?.describeCommit(wholeReviewsMessage)
   return [...known].flatMap(([name, rows]) => {
     const batch = batches.find(({ table }) => table.name === name)
     return batch !== undefined && merged.has(batch.table) ? [] : [{ known: rows, batch: batch?.batch }]

@@ -1,12 +1,6 @@
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { lakeAuthor } from '../store/lake-access'
-import {
-  deletionsTableName,
-  findReviewReference,
-  type ReviewReference,
-  reviewsTableName,
-  type Table,
-} from '../store/tables'
+import { findReviewReference, isChildTable, type ReviewReference, reviewsTableName, type Table } from '../store/tables'
 
 /**
  * Temporary tables about the rows that a table has or had: `key`, the hash of the columns `names`; `version`, that of the lake which added the row, null
@@ -43,9 +37,6 @@ export const isOfVersionsSql = (versions: ReadonlyArray<unknown>): string =>
   versions.length === 0
     ? 't.snapshot_id IS NULL'
     : `(t.snapshot_id IN (${versions.join(', ')}) OR t.snapshot_id IS NULL)`
-
-/** Whether the rows of a table that refers to reviews belong to them. */
-export const isChildTable = ({ name }: Table): boolean => name !== reviewsTableName && name !== deletionsTableName
 
 /**
  * Which rows are to be known, of which table. `isChild`: they belong to reviews, so that they are known by their review where the commit which added

@@ -1,6 +1,6 @@
 import { type Database, quoteIdentifier } from '../store/database'
-import { hasTombstonesSql, type ReviewReference, reviewsTableName, type Table } from '../store/tables'
-import { hidesVersions, isChildTable, isOfVersionsSql, type KnownRows, keyHashSql, knownSql } from './known-rows'
+import { hasTombstonesSql, isChildTable, type ReviewReference, reviewsTableName, type Table } from '../store/tables'
+import { hidesVersions, isOfVersionsSql, type KnownRows, keyHashSql, knownSql } from './known-rows'
 
 // What the tables have already of the rows of a batch: their keys, the versions of their reviews, and known deletions.
 

@@ -8,12 +8,13 @@ import {
   findReviewReference,
   hasTombstonesSql,
   historyTableName,
+  isChildTable,
   type ReviewReference,
   reviewsTableName,
   type Table,
 } from '../store/tables'
 import type { TypedRows } from './insert'
-import { isChildTable, type KnownRows } from './known-rows'
+import type { KnownRows } from './known-rows'
 import { countVersionsSql, keySql, knownDeletionsSql, newestVersionsSql, type ReviewBatch } from './lookups'
 
 // Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of ours. Nothing

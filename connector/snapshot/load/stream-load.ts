@@ -14,13 +14,13 @@ import {
   updateRowCountsSql,
 } from '../store/metadata'
 import { type Column, listStreamTables, type Table } from '../store/tables'
-import { chooseLoadTarget, declareShareLoads, type LoadOptions, type LoadTarget } from './earlier-runs'
+import { chooseLoadTarget, type LoadOptions, type LoadTarget } from './earlier-runs'
 import { findColumn, mapToColumns, prepareTable, rejectStream } from './evolve'
 import { createSpool, type Spool } from './insert'
 
 /** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
 export type Load = {
-  readonly id: number
+  readonly id: number | bigint
   readonly stream: string
   /** Of which share of a backfill; undefined for a run that reads everything. */
   readonly share: string | undefined
@@ -59,24 +59,24 @@ export type Change = {
 }
 
 /** What the records received since the last commit may come to until the next one begins; `millis`: how old they may be at the end of a page. */
-type CommitLimits = {
+export type CommitLimits = {
   readonly rows: number
   readonly bytes: number
   /** Where the table has many columns: its records take many times their size while they are typed. */
   readonly wideBytes: number
   readonly millis: number
+  /** Commits before a page that would be too much, so that what belongs to a review comes with it. */
+  readonly wholePages: boolean
 }
 
-/**
- * Larger commits cost less for each row; smaller ones lose less when a run is killed. Each commit of a lake makes files of its own, and takes its turn
- * with the other writers; the processes that share a backfill run side by side, and each needs memory in the proportion of its commits.
- */
-export const findCommitLimits = (isLake: boolean, isShare: boolean): CommitLimits => ({
+/** Larger commits cost less for each row; smaller ones lose less when a run is killed. */
+export const fileLimits: CommitLimits = {
   rows: 250_000,
-  bytes: isShare ? 30_000_000 : 64_000_000,
+  bytes: 64_000_000,
   wideBytes: 4_000_000,
-  millis: isLake ? 30_000 : 5_000,
-})
+  millis: 5_000,
+  wholePages: false,
+}
 
 export const countRecords = (spools: ReadonlyArray<Spool>): number =>
   spools.reduce((sum, spool) => sum + spool.count(), 0)
@@ -115,12 +115,11 @@ export const forgetArrivals = async (
   }
 }
 
-/** `forgets`: whether the file has tombstones of what was forgotten; `share`: of a lake, which this process reads. */
-type OpenOptions = {
+/** `forgets`: whether the file has tombstones of what was forgotten. */
+export type OpenOptions = {
   readonly loadOptions: Readonly<Record<string, LoadOptions>>
   readonly history: boolean
   readonly forgets: boolean
-  readonly share?: string | undefined
 }
 
 /** Prepares the streams' tables and their rows in the metadata tables. Rejects with `CommandError` if a stream cannot be written. */
@@ -149,37 +148,29 @@ export const openLoads = (
       const load = await openLoad(db, last + streams.length + 1, info, { ...options, tables, metadata }, now)
       streams.push({ info, load })
     }
-    await declareLoads(db, run, streams, options.share, now)
+    await declareLoads(db, run, streams, now)
     return streams.map(({ load }) => load)
   })
 
-/** Writes the rows of the loads in the metadata tables. In a lake each statement takes its time, so there is one for all loads. */
+/** Writes the rows of the loads in the metadata tables. */
 const declareLoads = async (
   db: Database,
   run: number,
   streams: ReadonlyArray<{ readonly info: StreamInfo; readonly load: Load }>,
-  share: string | undefined,
   now: number,
 ): Promise<void> => {
-  const counts = share === undefined
   const declared = streams.map(({ info, load }) => ({
     info,
     target: { ...load.target, ...mapToColumns(load.table, load.target) },
   }))
-  await declareStreams(db, declared, counts)
+  await declareStreams(db, declared, true)
   const rows = streams.map(
     ({ info, load }) =>
-      `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000), 0, ${countRowsSql(info.name, counts)}, ${load.target.generation}, 'running')`,
+      `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000), 0, ${countRowsSql(info.name, true)}, ${load.target.generation}, 'running')`,
   )
   await db.run(
     `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status) VALUES ${rows.join(', ')}`,
   )
-  if (share !== undefined)
-    await declareShareLoads(
-      db,
-      share,
-      streams.map(({ load }) => load),
-    )
 }
 
 const openLoad = async (
@@ -190,7 +181,6 @@ const openLoad = async (
     loadOptions,
     history,
     forgets,
-    share,
     tables,
     metadata,
   }: OpenOptions & { readonly tables: ReadonlyArray<Table>; readonly metadata: StreamMetadata | undefined },
@@ -207,26 +197,34 @@ const openLoad = async (
   const target = chooseLoadTarget(info, options, metadata)
   const previous = tables.find(({ name }) => name === info.name)
   const table = await prepareTable(db, info, target, { previous, key: metadata?.key ?? [], history })
-  const cursor = target.cursor === undefined ? undefined : findColumn(table, target.cursor)
-  return {
-    id,
-    stream: info.name,
-    share,
-    schema: JSON.stringify(info.schema),
-    table,
-    target,
-    activatesGeneration: false,
-    cursor,
-    startedAt: now,
-    endedAt: undefined,
-    status: 'running',
-    records: 0,
-    sourceRecords: undefined,
-    spool: createSpool(db.path, forgets ? forgottenRecordsSql(info.name) : undefined),
-    state: undefined,
-    hasChanges: false,
-  }
+  return createLoad(db, id, info, { table, target, forgets }, now)
 }
+
+/** A load that has received nothing. `forgets`: whether records may be of someone who was forgotten. */
+export const createLoad = (
+  { path }: Database,
+  id: Load['id'],
+  info: StreamInfo,
+  { table, target, forgets }: { readonly table: Table; readonly target: LoadTarget; readonly forgets: boolean },
+  now: number,
+): Load => ({
+  id,
+  stream: info.name,
+  share: undefined,
+  schema: JSON.stringify(info.schema),
+  table,
+  target,
+  activatesGeneration: false,
+  cursor: target.cursor === undefined ? undefined : findColumn(table, target.cursor),
+  startedAt: now,
+  endedAt: undefined,
+  status: 'running',
+  records: 0,
+  sourceRecords: undefined,
+  spool: createSpool(path, forgets ? forgottenRecordsSql(info.name) : undefined),
+  state: undefined,
+  hasChanges: false,
+})
 
 /** Applies a schema that changed while the stream was read: a tap may declare its stream again. */
 export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Promise<void> =>

@@ -10,28 +10,14 @@ import {
 } from '../../cdk'
 import type { Snapshot } from '../store/database'
 import { databaseWriteFailure } from '../store/failures'
-import { protectFiles } from '../store/file'
 import { hasForgotten } from '../store/forgotten'
-import type { LakeShare } from '../store/lake-access'
-import { checkStateService, closeAbandonedLoadsSql, deletionsTableSql, type LoadStatus } from '../store/metadata'
-import { deletionsTableName, listStreamTables, type Table } from '../store/tables'
+import { checkStateService, type LoadStatus } from '../store/metadata'
+import { deletionsTableName } from '../store/tables'
 import { createViews } from '../store/views'
-import { commitWithinMemory } from './commit'
-import { hasRowsOf, type LoadOptions, nameShare } from './earlier-runs'
+import { hasRowsOf, type LoadOptions } from './earlier-runs'
 import { wideTableColumns } from './insert'
-import { hasManyOldRows, removeOldRowsInParts } from './merge'
-import {
-  describeChanges,
-  explainCommitFailure,
-  findCommitLimits,
-  forgetArrivals,
-  type Load,
-  type LoadSummary,
-  openLoads,
-  summarizeLoad,
-  takeChange,
-  updateLoadSchema,
-} from './stream-load'
+import { createFileLoader, type Loader } from './loader'
+import { explainCommitFailure, type Load, type LoadSummary, summarizeLoad, takeChange } from './stream-load'
 
 export type SnapshotWriterOptions = {
   /** Milliseconds since 1970. */
@@ -40,8 +26,8 @@ export type SnapshotWriterOptions = {
   readonly loadOptions?: Readonly<Record<string, LoadOptions>>
   /** Keep every version of a row from now on. A file that has a history keeps it in any case. */
   readonly history?: boolean
-  /** Of a lake: the share of its backfill that this process reads. */
-  readonly share?: LakeShare | undefined
+  /** Where the rows go; a file's own tables if left out. */
+  readonly loader?: Loader | undefined
 }
 
 export type SnapshotWriter = {
@@ -56,9 +42,6 @@ export type SnapshotWriter = {
 /** The fingerprint of its service in a state's text. */
 const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 
-/** The log of the commits is brought into the file once it has grown to this. */
-const maxLogBytes = 16_000_000
-
 type TableVersion = Extract<Message, { _tag: 'TableVersion' }>
 
 /** For how long messages are taken at most before the commit that runs may go on to its next statement. */
@@ -67,27 +50,16 @@ const maxHoldMillis = 2
 /** Writes a run's messages into the snapshot. A committed state covers committed rows only, whenever the process is killed. */
 export const createSnapshotWriter = async (
   { db }: Snapshot,
-  { now, loadOptions = {}, history = false, share }: SnapshotWriterOptions,
+  { now, loadOptions = {}, history = false, loader: given }: SnapshotWriterOptions,
 ): Promise<SnapshotWriter> => {
-  // The shares of a lake wait for each other's transactions, and a lake has the table from its beginning.
-  if (share === undefined) await db.transaction(() => db.run(`${deletionsTableSql}; ${closeAbandonedLoadsSql}`))
-  const shareName = share && nameShare(share)
-  const limits = findCommitLimits(db.lake !== undefined, share !== undefined)
-  const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
-  // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups whose rows were replaced, a few
-  // at a time; by default it writes most rows of a first load a second time, only because the last group of each commit is not full.
-  await db.run(
-    `SET preserve_insertion_order = false; SET write_buffer_row_group_count = 1; SET max_vacuum_tasks = ${run === 1 ? 0 : 2}`,
-  )
   const forgets = await hasForgotten(db)
+  const loader = given ?? (await createFileLoader(db, forgets))
+  const { limits } = loader
   const loads = new Map<string, Load>()
   const opening: StreamInfo[] = []
   /** Messages of streams that are opening. */
   const held: Message[] = []
   const checkedServices = new Set<string>()
-  /** Undefined after a stream was opened. */
-  let tables: ReadonlyArray<Table> | undefined
-  const readTables = async (): Promise<ReadonlyArray<Table>> => (tables ??= await listStreamTables(db))
   /** What was received since the last commit began; `pageBytes`: since the last state too. */
   let received = { rows: 0, bytes: 0, pageBytes: 0, since: now() }
   /** The states of a page, and the ends of streams, come one after another: a commit between them would leave the others at an older page. */
@@ -112,15 +84,11 @@ export const createSnapshotWriter = async (
     const changes = [...loads.values()].filter((load) => load.hasChanges).map((load) => takeChange(load, db.path))
     received = { rows: 0, bytes: 0, pageBytes: 0, since: now() }
     if (changes.length === 0) return
-    const current = await readTables()
     isCommitting = true
-    pendingCommit = (forgets ? forgetArrivals(db, changes, current, now()) : Promise.resolve())
-      .then(() => commitWithinMemory(db, describeChanges(changes), changes, current, now()))
-      .catch((error) => Promise.reject(explainCommitFailure(changes, error)))
-      .then(() => db.checkpoint(maxLogBytes))
-      .then(() => protectFiles(db.path))
+    pendingCommit = loader
+      .commit(changes, now())
       .catch((error) => {
-        failed = { error }
+        failed = { error: explainCommitFailure(changes, error) }
       })
       .finally(() => {
         isCommitting = false
@@ -176,17 +144,16 @@ export const createSnapshotWriter = async (
     }
     if (Number.isFinite(count)) load.sourceRecords = (load.sourceRecords ?? 0) + count
     isCommitDue ||= now() - received.since >= limits.millis
-    // A share commits before a page that would be too much: what comes with its review, the other shares need not learn.
-    isCommitDue ||= share !== undefined && received.bytes + received.pageBytes >= limits.bytes
+    isCommitDue ||= limits.wholePages && received.bytes + received.pageBytes >= limits.bytes
     received.pageBytes = 0
   }
 
   /** Removes most of the rows that a finished refresh has not read again, before the commit that ends it. */
   const removeOldRows = async (load: Load, minimumGeneration: number): Promise<void> => {
     await waitForCommit()
-    if (!(await hasManyOldRows(db, load.table, minimumGeneration))) return
+    if (!(await loader.oldRows?.areMany(load, minimumGeneration))) return
     await commit()
-    await removeOldRowsInParts(db, load.table, minimumGeneration, await readTables(), now())
+    await loader.oldRows?.remove(load, minimumGeneration, now())
   }
 
   const endLoad = async (load: Load, status: LoadStatus): Promise<void> => {
@@ -214,20 +181,16 @@ export const createSnapshotWriter = async (
     load.activatesGeneration = false
   }
 
-  /** Opens what was declared. Of a lake, one transaction opens all streams that start together: the other writers wait for each. */
+  /** Opens what was declared. */
   const openStreams = async (): Promise<void> => {
     if (opening.length === 0) return
     await commit()
     const infos = opening.splice(0)
-    const opened = await db.withMemory(`preparing the table of ${infos.map(({ name }) => name).join(', ')}`, () =>
-      openLoads(db, run, infos, { loadOptions, history, forgets, share: shareName }, now()),
-    )
-    for (const load of opened) loads.set(load.stream, load)
-    tables = undefined
+    for (const load of await loader.open(infos, { loadOptions, history, forgets }, now())) loads.set(load.stream, load)
     for (const message of held.splice(0)) await writeMessage(message)
   }
 
-  /** Whether a stream of a lake that is opening says, for the first time, how far it has come: one that has no rows is opened and ended with those after it. */
+  /** Whether a stream that is opening says, for the first time, how far it has come: one that has no rows is opened and ended with those after it. */
   const isHeld = (message: Message): boolean =>
     (message._tag === 'Checkpoint' || message._tag === 'Finished') &&
     opening.some(({ name }) => name === message.stream) &&
@@ -247,13 +210,11 @@ export const createSnapshotWriter = async (
         const load = loads.get(name)
         if (load?.status !== 'running') {
           opening.push(message.stream)
-          return db.lake === undefined ? openStreams() : undefined
+          return loader.opensTogether ? undefined : openStreams()
         }
         if (load.schema === JSON.stringify(schema)) return
         await commit()
-        await db.withMemory(`changing the table of ${name}`, () => updateLoadSchema(db, load, message.stream))
-        tables = undefined
-        return
+        return loader.changeSchema(load, message.stream)
       }
       case 'Records':
         return addRows(message.stream, message.rows, message.at)
@@ -294,7 +255,7 @@ export const createSnapshotWriter = async (
     holdsRows: (streams) =>
       guardWrite(async () => {
         await commit()
-        const answer = hasRowsOf(db, streams, run)
+        const answer = hasRowsOf(db, streams, loader.run)
         // A stop may bring the next commit meanwhile: it waits for this answer.
         pendingCommit = answer.then(
           () => undefined,

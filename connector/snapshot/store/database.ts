@@ -24,11 +24,23 @@ export type QueryResult = {
 export type Columns = ReadonlyArray<ReadonlyArray<DuckDBValue>>
 export type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
 
+/** How a lake keeps the metadata that a file updates in place: it only appends. To be called within a transaction. */
+export type LakeMetadata = {
+  /** The folder of its rows, or their address in object storage. */
+  readonly dataPath: string
+  readonly saveMeta: (name: string, value: string) => Promise<void>
+  readonly saveStates: (states: ReadonlyArray<readonly [stream: string, state: string]>, now: number) => Promise<void>
+  /** Marks every state as one of this service. */
+  readonly moveStates: (fingerprint: string) => Promise<void>
+  /** Removes every stream with its rows, versions, states and views. */
+  readonly empty: () => Promise<void>
+}
+
 /** One connection to one DuckDB file; its methods reject with DuckDB's own errors. */
 export type Database = {
   readonly path: string
-  /** Of a lake: its rows' folder or address of object storage, and what gives the open transaction's version a message. Undefined for a file. */
-  readonly lake?: { readonly dataPath: string; readonly describeCommit: (message: string) => void }
+  /** Undefined for a file. */
+  readonly lake?: LakeMetadata
   /** Runs one or more statements; only a single statement may have `values`. `types`: for values whose type DuckDB cannot infer. */
   readonly run: (sql: string, values?: QueryParameters, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
   readonly query: (sql: string, values?: QueryParameters) => Promise<ReadonlyArray<RowValues>>
@@ -38,8 +50,8 @@ export type Database = {
   readonly stream: (sql: string, values?: QueryParameters) => Promise<QueryResult>
   /** Appends at most 100,000 rows, given as the values of each column, to a temporary table of these types: all of them, or none where it rejects. */
   readonly appendColumns: (table: string, types: ReadonlyArray<DuckDBType>, columns: Columns) => Promise<void>
-  /** Commits what `body` does, or rolls it back and calls `undo`; a lake may run it again then, and `prepare` while it waits. They do not nest. */
-  readonly transaction: <A>(body: () => Promise<A>, undo?: () => void, prepare?: () => Promise<unknown>) => Promise<A>
+  /** Commits what `body` does, or rolls it back and calls `undo`; a lake may run it again then. They do not nest. */
+  readonly transaction: <A>(body: () => Promise<A>, undo?: () => void) => Promise<A>
   /** Another connection to the same file, for concurrent statements. Close it before this one. */
   readonly connect: () => Promise<Database>
   /**

@@ -108,7 +108,7 @@ export type CursorRange = {
 
 /** What a commit changes of a load's row in `_loads`; `range`: of the cursors in its batch. */
 export type LoadUpdate = {
-  readonly id: number
+  readonly id: number | bigint
   readonly stream: string
   readonly status: LoadStatus
   readonly records: number
@@ -171,6 +171,7 @@ export const readMeta = (db: Database, name: string): Promise<CellValue | undefi
   db.scalar('SELECT value FROM _meta WHERE name = $name', { name })
 
 export const saveMeta = async (db: Database, name: string, value: string): Promise<void> => {
+  if (db.lake !== undefined) return db.lake.saveMeta(name, value)
   await db.run('DELETE FROM _meta WHERE name = $name', { name })
   await db.run('INSERT INTO _meta VALUES ($name, $value)', { name, value })
 }
@@ -220,7 +221,9 @@ export const importState = ({ db }: Snapshot, state: SourceState, now: number): 
     for (const [stream, value] of Object.entries(state)) {
       const service = serviceOfState(value)
       if (service !== undefined) await checkStateService(db, stream, service)
-      await db.run(saveStreamStatesSql([{ stream, state: JSON.stringify(value) }], now))
+      const text = JSON.stringify(value)
+      if (db.lake === undefined) await db.run(saveStreamStatesSql([{ stream, state: text }], now))
+      else await db.lake.saveStates([[stream, text]], now)
     }
   })
 
@@ -259,7 +262,8 @@ export const claimSnapshot = async ({ db }: Snapshot, service: ServiceIdentity, 
     if (other === 'refuse') await requireService({ db }, service, otherServiceAdvice)
     const saved = await readService(db)
     if (saved !== undefined && !isSameService(saved, service.fingerprint)) {
-      if (other === 'empty') await emptySnapshot(db)
+      if (other === 'empty') await (db.lake?.empty() ?? emptySnapshot(db))
+      else if (db.lake !== undefined) await db.lake.moveStates(service.fingerprint)
       else
         await db.run('UPDATE _state SET state = json_merge_patch(state, json_object($key, $fingerprint))', {
           key: 'service',
@@ -271,8 +275,8 @@ export const claimSnapshot = async ({ db }: Snapshot, service: ServiceIdentity, 
 }
 
 const saveService = async (db: Database, { address, fingerprint }: ServiceIdentity): Promise<void> => {
-  await db.run(`DELETE FROM _meta WHERE name IN ('service', 'address')`)
-  await db.run(`INSERT INTO _meta VALUES ('service', $fingerprint), ('address', $address)`, { fingerprint, address })
+  await saveMeta(db, 'service', fingerprint)
+  await saveMeta(db, 'address', address)
 }
 
 /** Refuses a state of another service: what writes messages or imports states knows the source by its states alone. */
@@ -282,12 +286,10 @@ export const checkStateService = async (db: Database, stream: string, fingerprin
   throw otherServiceError(db, `another service than the state of ${stream}`, 'Give another file with --db.')
 }
 
-/** Removes every stream with its rows, versions, states and views; versions that did not mark their views left no hash of them either. */
+/** Removes every stream with its rows, versions, states and views. */
 const emptySnapshot = async (db: Database): Promise<void> => {
-  const views = await db.query(`
-    SELECT view_name AS name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal
-      AND (ends_with(comment, ${quoteLiteral(viewMark)}) OR NOT EXISTS (FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}))`)
-  for (const { name } of views) await db.run(`DROP VIEW IF EXISTS ${quoteIdentifier(String(name))}`)
+  const isMarked = (await readMeta(db, viewsHashName)) !== undefined
+  await dropOwnViews(db, !isMarked)
   for (const { stream } of await db.query('SELECT stream FROM _streams'))
     for (const name of [String(stream), historyTableName(String(stream))])
       await db.run(`DROP TABLE IF EXISTS ${quoteIdentifier(name)}`)
@@ -295,4 +297,12 @@ const emptySnapshot = async (db: Database): Promise<void> => {
     `${deletionsTableSql}; DELETE FROM _deletions; DELETE FROM _streams; DELETE FROM _state; DELETE FROM _loads;
      DELETE FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}; DROP TABLE IF EXISTS ${regionsTableName}; DROP TABLE IF EXISTS _shares`,
   )
+}
+
+/** Drops the views that this package has made. `all`: every view, since versions that did not mark theirs left no hash of them either. */
+export const dropOwnViews = async (db: Pick<Database, 'run' | 'query'>, all = false): Promise<void> => {
+  const views = await db.query(`
+    SELECT view_name AS name FROM duckdb_views()
+    WHERE database_name = current_database() AND NOT internal AND (${all} OR ends_with(comment, ${quoteLiteral(viewMark)}))`)
+  for (const { name } of views) await db.run(`DROP VIEW IF EXISTS ${quoteIdentifier(String(name))}`)
 }

@@ -2,16 +2,22 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { CommandError, configFailure, type Failure, runOrThrow } from '../../cdk'
-import { type Database, type DatabaseOptions, openDatabase, quoteLiteral } from './database'
-import { busyLakeFailure, databaseOpenFailure } from './failures'
+import { CommandError, configFailure, type Failure, runOrThrow } from '../cdk'
+import {
+  busyLakeFailure,
+  type Database,
+  type DatabaseOptions,
+  databaseOpenFailure,
+  lakeAuthor,
+  openDatabase,
+  quoteLiteral,
+} from '../snapshot/store'
 import {
   attachSql,
   describeLake,
   isRemote,
   type LakeOptions,
   type LakePlace,
-  lakeAuthor,
   lakeErrorFailure,
   limitRowGroups,
   loadExtension,
@@ -20,38 +26,39 @@ import {
   prepareSpillFolder,
   removeFolder,
   storageSecretSql,
-} from './lake-access'
+} from './access'
+import { lakeMetadata } from './metadata'
 
 /** The locks of a lake are advisory locks of its PostgreSQL: they end with their connection, however the process ends. */
-const [lockSpace, commitLock, runLock, firstShareLock] = [0x66646c6b, 1, 2, 1000]
+const [lockSpace, makingLock, runLock, firstShareLock] = [0x66646c6b, 1, 2, 1000]
 
-const lockSql = (name: string, lock: number): string =>
-  `SELECT ${name.startsWith('pg_try') ? 'got' : 'true'} AS got FROM postgres_query('lake_locks', 'SELECT ${name}(${lockSpace}, ${lock})${name.startsWith('pg_try') ? '' : '::text'} AS got')`
+const tryLockSql = (name: string, lock: number): string => `
+  SELECT got FROM postgres_query('lake_locks', 'SELECT ${name}(${lockSpace}, ${lock}) AS got')`
 
 type Locks = {
-  /** Keeps every other process from committing while `body` runs; until they let it, runs `prepare` again and again. */
-  readonly withCommitLock: <A>(body: () => Promise<A>, prepare?: () => Promise<unknown>) => Promise<A>
+  /** Keeps every other process from making the lake while `body` runs. */
+  readonly whileMaking: <A>(body: () => Promise<A>) => Promise<A>
   readonly release: () => Promise<void>
 }
 
-const noLocks: Locks = { withCommitLock: (body) => body(), release: async () => undefined }
+const noLocks: Locks = { whileMaking: (body) => body(), release: async () => undefined }
 
-/** Connects to the catalogue's PostgreSQL and takes the lock of this run, or of this share of it. */
+/**
+ * Connects to the catalogue's PostgreSQL and takes the lock of this run, or of this share of it. Nothing is locked between the commits of
+ * runs that share a lake: they only append.
+ */
 const openLocks = async (db: Database, { path, name, access, options }: LakePlace): Promise<Locks> => {
   if (!path.startsWith(postgresPrefix) || access === 'read') return noLocks
-  await db.run(
-    `ATTACH IF NOT EXISTS ${quoteLiteral(path.slice(postgresPrefix.length))} AS lake_locks (TYPE postgres, READ_ONLY)`,
-  )
-  const [run, commit] = [await db.connect(), await db.connect()]
+  const address = quoteLiteral(path.slice(postgresPrefix.length))
+  await db.run(`ATTACH IF NOT EXISTS ${address} AS lake_locks (TYPE postgres, READ_ONLY)`)
+  const connection = await db.connect()
   const release = async (): Promise<void> => {
-    for (const connection of [run, commit]) {
-      await connection.run('ROLLBACK').catch(() => undefined)
-      connection.close()
-    }
+    await connection.run('ROLLBACK').catch(() => undefined)
+    connection.close()
   }
   try {
     const { share } = options
-    await run.run('BEGIN')
+    await connection.run('BEGIN')
     const wanted: ReadonlyArray<readonly [string, number]> =
       share === undefined
         ? [['pg_try_advisory_xact_lock', runLock]]
@@ -60,31 +67,25 @@ const openLocks = async (db: Database, { path, name, access, options }: LakePlac
             ['pg_try_advisory_xact_lock', firstShareLock + share.index],
           ]
     for (const [lockName, lock] of wanted)
-      if ((await run.scalar(lockSql(lockName, lock))) !== true) throw new CommandError(busyLakeFailure(name, share))
+      if ((await connection.scalar(tryLockSql(lockName, lock))) !== true)
+        throw new CommandError(busyLakeFailure(name, share))
   } catch (error) {
     await release()
     throw error
   }
-  const withCommitLock: Locks['withCommitLock'] = async (body, prepare) => {
-    await commit.run('BEGIN')
-    let isPending = true
-    const locked = commit.scalar(lockSql('pg_advisory_xact_lock', commitLock)).finally(() => {
-      isPending = false
-    })
+  const whileMaking: Locks['whileMaking'] = async (body) => {
+    const making = await db.connect()
     try {
-      // Each time costs a question to the catalogue.
-      while (prepare !== undefined && isPending) {
-        await Promise.race([locked, sleep(10_000, undefined, { ref: false })])
-        if (isPending) await prepare()
-      }
-      await locked
+      await making.run('BEGIN')
+      await making.scalar(`
+        SELECT true FROM postgres_query('lake_locks', 'SELECT pg_advisory_xact_lock(${lockSpace}, ${makingLock})::text')`)
       return await body()
     } finally {
-      await locked.catch(() => undefined)
-      await commit.run('ROLLBACK').catch(() => undefined)
+      await making.run('ROLLBACK').catch(() => undefined)
+      making.close()
     }
   }
-  return { withCommitLock, release }
+  return { whileMaking, release }
 }
 
 /** For how long a commit is tried again while PostgreSQL or the storage cannot be reached, and how long between two tries at most. */
@@ -98,10 +99,10 @@ const isConflict = (error: unknown): boolean =>
 const isTransient = (error: unknown): boolean => error instanceof CommandError && error.failure._tag === 'Transient'
 
 /**
- * Opens a DuckLake with the methods of a file. What commits has the lake to itself, so that two processes never merge one table side by side;
- * a commit that fails by a conflict or a lost connection is tried again, and one whose answer was lost is not made twice.
+ * Opens a DuckLake with the methods of a file. A commit that fails by a conflict or a lost connection is tried again, and one whose answer was
+ * lost is not made twice.
  */
-export const openLake = (
+export const openLakeDatabase = (
   path: string,
   access: LakePlace['access'],
   options: LakeOptions,
@@ -161,7 +162,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       // Two processes that make one lake would each make half of it; one that is made, to its last option, is opened beside its writers.
       const madeSql = `SELECT made FROM postgres_query('lake_locks', 'SELECT count(*)::int AS made FROM ducklake_metadata WHERE key LIKE ''parquet_row_group_size%''')`
       const made = isPostgres && access === 'write' ? await base.scalar(madeSql).catch(() => 0) : 0
-      await (made === 0 ? locks : noLocks).withCommitLock(async () => {
+      await (made === 0 ? locks : noLocks).whileMaking(async () => {
         const sql = attachSql(place, options.version)
         await base.run(sql).catch(async (error: unknown) => {
           // Only the catalogue knows where the rows of an existing lake are.
@@ -187,8 +188,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
     const reattach = async (): Promise<void> => {
       await locks.release()
       locks = noLocks
-      // A standby may lack versions that were learned of.
-      await base.run('USE memory; DROP TABLE IF EXISTS temp._known')
+      await base.run('USE memory')
       for (const database of ['lake', 'lake_locks']) await base.run(`DETACH DATABASE IF EXISTS ${database}`)
       await attach()
     }
@@ -224,21 +224,17 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
     const ask = <A>(question: () => Promise<A>): Promise<A> =>
       runAgain(() => (isInTransaction ? question() : base.withMemory('reading the catalogue', question)))
     await runAgain(async () => undefined)
-    const described = { message: '' }
-    const lake = { dataPath, describeCommit: (message: string) => void Object.assign(described, { message }) }
-    const commitOnce = <A>(body: () => Promise<A>, id: string, prepare?: () => Promise<unknown>): Promise<A> =>
+    const commitOnce = <A>(body: () => Promise<A>, id: string): Promise<A> =>
       explain(async () => {
         const commit = async (): Promise<A> => {
-          described.message = ''
           const result = await body()
-          const message = quoteLiteral(described.message)
-          await base.run(`CALL lake.set_commit_message('${lakeAuthor}', ${message}, extra_info => ${quoteLiteral(id)})`)
+          await base.run(`CALL lake.set_commit_message('${lakeAuthor}', '', extra_info => ${quoteLiteral(id)})`)
           return result
         }
-        // From here on no statement is run again alone: a new connection would not have the lock.
+        // From here on no statement is run again alone: the transaction is, as a whole.
         isInTransaction = true
         try {
-          return await locks.withCommitLock(() => base.transaction(commit), prepare)
+          return await base.transaction(commit)
         } finally {
           isInTransaction = false
         }
@@ -248,7 +244,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       return Number(await base.scalar(sql)) > 0
     }
     /** Runs `body` to its commit, again where that may help. */
-    const transaction: Database['transaction'] = async (body, undo, prepare) => {
+    const transaction: Database['transaction'] = async (body, undo) => {
       const id = randomUUID()
       const until = performance.now() + retryMillis
       let result: { readonly value: Awaited<ReturnType<typeof body>> } | undefined
@@ -263,7 +259,7 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
           await explain(() => lake)
           if (attempt > 0 && result !== undefined && (await explain(() => isCommitted(id)))) return result.value
           if (attempt > 0) undo?.()
-          return await commitOnce(run, id, prepare)
+          return await commitOnce(run, id)
         } catch (error) {
           const isLost = isTransient(error)
           if (!(isLost ? performance.now() < until : isConflict(error) && attempt < mostConflicts)) {
@@ -275,24 +271,24 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
         }
       }
     }
-    return {
+    const lakeDatabase: Database = {
       ...base,
       path: name,
-      lake,
       transaction,
       run: (...statement) => runAgain(() => base.run(...statement)),
       query: (...statement) => ask(() => base.query(...statement)),
       scalar: (...statement) => ask(() => base.scalar(...statement)),
       stream: (...statement) => explain(() => requireLake().then(() => base.stream(...statement))),
       connect: async () => {
-        const other = { ...(await base.connect()), path: name, lake }
+        const other = { ...(await base.connect()), path: name }
         await other.run('USE lake')
-        return other
+        return { ...other, lake: lakeMetadata(other, dataPath) }
       },
       close: () => {
         void locks.release().finally(close)
       },
     }
+    return { ...lakeDatabase, lake: lakeMetadata(lakeDatabase, dataPath) }
   } catch (error) {
     close()
     throw error
