@@ -27,6 +27,7 @@ import {
   removeFolder,
   storageSecretSql,
 } from './access'
+import { freezeLake } from './freeze'
 import { lakeMetadata } from './metadata'
 
 /** The locks of a lake are advisory locks of its PostgreSQL: they end with their connection, however the process ends. */
@@ -117,6 +118,11 @@ export const openLakeDatabase = (
         : (lakeErrorFailure(place.name, error) ?? databaseOpenFailure(place.name, error)),
   )
 }
+
+const withLake = (db: Database, dataPath: string): Database => ({
+  ...db,
+  lake: { ...lakeMetadata(db, dataPath), freeze: () => freezeLake(db) },
+})
 
 const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Database> => {
   const { path, name, isPostgres, access, options } = place
@@ -282,13 +288,13 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       connect: async () => {
         const other = { ...(await base.connect()), path: name }
         await other.run('USE lake')
-        return { ...other, lake: lakeMetadata(other, dataPath) }
+        return withLake(other, dataPath)
       },
       close: () => {
         void locks.release().finally(close)
       },
     }
-    return { ...lakeDatabase, lake: lakeMetadata(lakeDatabase, dataPath) }
+    return withLake(lakeDatabase, dataPath)
   } catch (error) {
     close()
     throw error

@@ -30,7 +30,8 @@ const columnNames = ({ columns }: Table): ReadonlyArray<string> => [
   ...airbyteColumns.map(([name]) => name),
 ]
 
-const listColumns = (table: Table): string =>
+/** The columns of a stream's view, of its versions `v`. */
+export const columnListSql = (table: Table): string =>
   columnNames(table)
     .map((name) => `v.${quoteIdentifier(name)}`)
     .join(', ')
@@ -208,7 +209,7 @@ const historySql = ({ table }: LakeStream): string => {
       : `ASOF LEFT JOIN (FROM _review_events${name === reviewsTableName ? ' WHERE deletes' : ''}) AS event
     ON event.id = v.${quoteIdentifier(reference.id)} AND event.time > v.${quoteIdentifier(reference.time)}`
   return `
-  SELECT ${listColumns(table)}, ${events === undefined ? endedSql : `least(event.time, ${endedSql})`} AS _ended
+  SELECT ${columnListSql(table)}, ${events === undefined ? endedSql : `least(event.time, ${endedSql})`} AS _ended
   FROM (
     SELECT v.* FROM ${versionsOf(name)} AS v
     ANTI JOIN ${quoteIdentifier(name)} AS shown ON shown._airbyte_raw_id = v._airbyte_raw_id
@@ -228,7 +229,7 @@ export const shownRowsSql = (stream: LakeStream): string => {
 
 const rowsSql = (stream: LakeStream): string => {
   const { table, key } = stream
-  const versions = `SELECT ${listColumns(table)} FROM ${versionsOf(table.name)} AS v`
+  const versions = `SELECT ${columnListSql(table)} FROM ${versionsOf(table.name)} AS v`
   // Without a key all rows of a generation are shown, and need not be found first.
   return key.length === 0 && findReviewReference(table) === undefined
     ? `${versions} WHERE ${isShownGenerationSql(table.name)}`

@@ -24,10 +24,12 @@ export type QueryResult = {
 export type Columns = ReadonlyArray<ReadonlyArray<DuckDBValue>>
 export type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
 
-/** How a lake keeps the metadata that a file updates in place: it only appends. To be called within a transaction. */
+/** How a lake keeps the metadata that a file updates in place: it only appends. What saves is to be called within a transaction. */
 export type LakeMetadata = {
   /** The folder of its rows, or their address in object storage. */
   readonly dataPath: string
+  /** Finds once, for this connection, which versions of rows are shown: for what asks many questions of one version of the lake. */
+  readonly freeze: () => Promise<void>
   readonly saveMeta: (name: string, value: string) => Promise<void>
   readonly saveStates: (states: ReadonlyArray<readonly [stream: string, state: string]>, now: number) => Promise<void>
   /** Marks every state as one of this service. */
