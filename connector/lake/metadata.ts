@@ -89,10 +89,7 @@ export const nextEntrySql = (log: (typeof logTableNames)[number], now: number): 
   `(SELECT greatest(coalesce(max(entry), 0) + 1, ${Math.trunc(now)}::BIGINT * 1000) FROM ${log})`
 
 /** The metadata of an open lake, which only grows. */
-export const lakeMetadata = (
-  db: Pick<Database, 'run' | 'query'>,
-  dataPath: string,
-): Omit<LakeMetadata, 'freeze'> => ({
+export const lakeMetadata = (db: Pick<Database, 'run' | 'query'>, dataPath: string): Omit<LakeMetadata, 'freeze'> => ({
   dataPath,
   saveMeta: (name, value) =>
     db.run(

@@ -7,7 +7,9 @@ import { emittedAt, openMemorySnapshot } from '../support/snapshot-messages'
 
 /** The versions of reviews. A lake also knows of a deletion that came late that it ended a version, where a file has closed that version before. */
 const readVersions = ({ db }: Snapshot) =>
-  db.query('SELECT id, "modifiedTime", text, valid_from, valid_to IS NULL AS is_open FROM reviews_versions ORDER BY ALL')
+  db.query(
+    'SELECT id, "modifiedTime", text, valid_from, valid_to IS NULL AS is_open FROM reviews_versions ORDER BY ALL',
+  )
 
 describe('several writers of a lake', () => {
   it.each(Array.from({ length: drawCount(6) }, (_, n) => drawSeed + n))(

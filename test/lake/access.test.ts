@@ -4,8 +4,8 @@ import {
   lakeErrorFailure,
   makeDataFolder,
   storageSecretSql,
-} from '../../../connector/snapshot/store/lake-access'
-import { newTempPath, writeTempFile } from '../../support/files'
+} from '../../connector/lake/access'
+import { newTempPath, writeTempFile } from '../support/files'
 
 const keys = { AWS_ACCESS_KEY_ID: 'key', AWS_REGION: 'eu-central-1' }
 
