@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  describeLake,
-  lakeErrorFailure,
-  makeDataFolder,
-  storageSecretSql,
-} from '../../connector/lake/access'
+import { describeLake, lakeErrorFailure, makeDataFolder, storageSecretSql } from '../../connector/lake/access'
 import { newTempPath, writeTempFile } from '../support/files'
 
 const keys = { AWS_ACCESS_KEY_ID: 'key', AWS_REGION: 'eu-central-1' }

@@ -2,13 +2,8 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { runOrThrow } from '../../connector/cdk'
+import { type LakePlace, lakeErrorFailure, prepareSpillFolder, requireOwnFolder } from '../../connector/lake/access'
 import { openDatabase } from '../../connector/snapshot/store/database'
-import {
-  type LakePlace,
-  lakeErrorFailure,
-  prepareSpillFolder,
-  requireOwnFolder,
-} from '../../connector/lake/access'
 import { newTempPath } from '../support/files'
 
 const temporary = process.env.TMPDIR

@@ -1,30 +1,18 @@
 import { tombstoneColumnNames } from '../../cdk'
 import type { Database } from '../store/database'
-import { isOutOfMemory } from '../store/failures'
 import { updateLoadsSql, updateRowCountsSql } from '../store/metadata'
-import {
-  attributeOf,
-  type Column,
-  findReviewReference,
-  isChildTable,
-  listStreamTables,
-  type Table,
-} from '../store/tables'
+import { attributeOf, type Column, findReviewReference, type Table } from '../store/tables'
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
-import { evolveTable, findUndeclaredColumns, hasTypes, mapToColumns } from './evolve'
-import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'
-import { type AddedRows, type KnownRows, learnTables, rememberRows } from './known-rows'
-import { countStraysSql, findMetVersions, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
+import { evolveTable, findUndeclaredColumns, mapToColumns } from './evolve'
+import { splitSpool, typeColumnsSql, typeRows, typeValuesSql } from './insert'
+import { metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import { applyKnownDeletions, applyTombstones, insertRowsSql, keepNewestSql, removeOldChildren } from './merge'
 import { type Change, countRecords, findCursorRange } from './stream-load'
 
 type Changes = ReadonlyArray<Change>
 
 /** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
-type Batch = { readonly change: Change; readonly table: Table; readonly batch: string; readonly staged?: TypedRows }
-
-/** What is made of the records before the transaction begins: the columns that they bring, and their rows where those wait in a temporary table. */
-type Prepared = { readonly undeclared: ReadonlyArray<Column>; readonly staged?: TypedRows & { readonly table: Table } }
+type Batch = { readonly change: Change; readonly table: Table; readonly batch: string }
 
 /** Into how many parts a commit is cut, and how often; fewer records are not cut. */
 const [partCount, mostCuts, leastCut] = [8, 3, 2000]
@@ -102,116 +90,40 @@ const commitChanges = async (
 ): Promise<void> => {
   const oldTables = changes.map(({ load }) => load.table)
   const undo = () => changes.map(({ load }, i) => Object.assign(load, { table: oldTables[i] ?? load.table }))
-  try {
-    const prepared = await prepareChanges(db, changes, tables)
-    const added = await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo)
-    // The commit is made: what fails here is learned from the lake by the next one.
-    await rememberRows(db, added).catch(() => undefined)
-  } finally {
-    const kept = changes.flatMap(({ load }, i) => (isOfShare(db, load) ? [stagedName(i), batchName(i)] : []))
-    if (kept.length > 0) await db.run(kept.map((name) => `DROP TABLE IF EXISTS ${name}`).join('; '))
-  }
-}
-
-const stagedName = (i: number): string => `temp._rows_${i}`
-const batchName = (i: number): string => `temp._batch_${i}`
-
-/** Whether several processes write side by side: only into a lake, each its share. */
-const isOfShare = (db: Database, { share }: Change['load']): boolean => db.lake !== undefined && share !== undefined
-
-/** What the lake has of the tables that these changes have records for. */
-const learnChanged = async (
-  db: Database,
-  changes: Changes,
-  tables: ReadonlyArray<Table>,
-  isWithin: boolean,
-): Promise<ReadonlyMap<string, KnownRows>> => {
-  const keyed = changes
-    .filter(({ spool }) => spool.count() > 0)
-    .map(({ load: { table }, target }) => ({ table, key: mapToColumns(table, target).key }))
-  return keyed.length === 0 ? new Map() : learnTables(db, keyed, tables, isWithin)
-}
-
-/** The same before the transaction, as far as it can be learned: not where a version was expired just now. The transaction learns the rest. */
-const learnEarly = async (db: Database, changes: Changes, tables: ReadonlyArray<Table>): Promise<void> => {
-  if (!changes.some(({ load }) => isOfShare(db, load))) return
-  await learnChanged(db, changes, tables, false).catch((error: unknown) => {
-    if (isOutOfMemory(error)) throw error
-  })
-}
-
-/**
- * The other writers of a lake wait for as long as a transaction lasts. So a share types its rows here, which takes most of a commit, and learns what
- * the lake has, which takes a process that has just begun the longer the larger the lake is.
- */
-const prepareChanges = async (
-  db: Database,
-  changes: Changes,
-  tables: ReadonlyArray<Table>,
-): Promise<ReadonlyArray<Prepared>> => {
-  await learnEarly(db, changes, tables)
   const undeclared = await findUndeclaredColumns(
     db,
     changes.map(({ load: { table }, spool }) => ({ table, spool })),
   )
-  const prepared: Prepared[] = []
-  for (const [i, { load, spool, target }] of changes.entries()) {
-    const columns = undeclared[i] ?? []
-    const isStaged = isOfShare(db, load) && spool.count() > 0 && columns.length === 0
-    if (!isStaged) {
-      prepared.push({ undeclared: columns })
-      continue
-    }
-    const { table } = load
-    const rows = await typeRows(db, table, target.generation, spool.toSql())
-    await db.run(`CREATE OR REPLACE TEMP TABLE ${stagedName(i)} AS ${rows.sql}`)
-    prepared.push({ undeclared: columns, staged: { ...rows, table, sql: `SELECT * FROM ${stagedName(i)}` } })
-  }
-  return prepared
+  await db.transaction(() => commitWithin(db, changes, undeclared, tables, now), undo)
 }
 
-/** Returns what it has added to tables to which it has only added, of a share. */
+/** `undeclared`: the columns that the records of each change bring. */
 const commitWithin = async (
   db: Database,
   changes: Changes,
-  prepared: ReadonlyArray<Prepared>,
+  undeclared: ReadonlyArray<ReadonlyArray<Column>>,
   tables: ReadonlyArray<Table>,
   now: number,
-): Promise<ReadonlyArray<AddedRows>> => {
-  // Another writer of a lake may have added columns: rows that are written anew would lose what these hold.
-  const isShared = changes.some(({ load }) => isOfShare(db, load))
-  const addsColumns = prepared.some(({ undeclared }) => undeclared.length > 0)
-  const listed = isShared || (db.lake && addsColumns) ? await listStreamTables(db) : tables
+): Promise<void> => {
   for (const [i, { load }] of changes.entries()) {
-    if (listed !== tables) load.table = listed.find(({ name }) => name === load.stream) ?? load.table
-    const columns = prepared[i]?.undeclared ?? []
+    const columns = undeclared[i] ?? []
     if (columns.length > 0) load.table = await evolveTable(db, load.table, columns)
   }
-  const currentTables = listed.map(
+  const currentTables = tables.map(
     (table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table,
   )
   const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
   const batches = changes
-    .map((change, i): Batch => {
-      const { table } = change.load
-      const staged = prepared[i]?.staged
-      // Where another writer has widened a column since, the records are typed again: a value may have another text in a wider column.
-      return { change, table, batch: batchName(i), ...(staged && hasTypes(table, staged.table) ? { staged } : {}) }
-    })
+    .map((change, i): Batch => ({ change, table: change.load.table, batch: `temp._batch_${i}` }))
     .filter(({ change: { spool } }) => spool.count() > 0)
-  const known = isShared ? await learnChanged(db, changes, currentTables, true) : new Map<string, KnownRows>()
-  const merged = new Set<Table>()
-  for (const batch of batches) if (await insertBatch(db, batch, known.get(batch.table.name))) merged.add(batch.table)
+  for (const batch of batches) await insertBatch(db, batch)
   for (const batch of batches) if (batch.change.target.key.length > 0) await applyTombstones(db, batch, references)
   const reviewBatches = batches.flatMap(({ table, batch }): ReadonlyArray<ReviewBatch> => {
     const self = findReviewReference(table)
     return self === undefined ? [] : [{ ...self, batch }]
   })
-  const isWhole = isShared && Number(await db.scalar(countStraysSql(reviewBatches))) === 0
-  // Where each row comes with its review, the reviews name all.
-  const named = isWhole ? reviewBatches.filter(({ table }) => !isChildTable(table)) : reviewBatches
-  const hasGone = await applyKnownDeletions(db, named, references)
-  await removeOldChildren(db, named, references, known)
+  await applyKnownDeletions(db, reviewBatches, references)
+  await removeOldChildren(db, reviewBatches, references)
   for (const change of changes) {
     const { load, target, status } = change
     if (change.activatesGeneration) await activateGeneration(db, load.table, target.generation, references, now)
@@ -223,8 +135,6 @@ const commitWithin = async (
     ...references.map(({ table }) => table.name),
   ])
   const states = changes.flatMap(({ load: { stream }, state }) => (state === undefined ? [] : [{ stream, state }]))
-  // A share commits often: its tables are counted once it has ended.
-  const counts = !isShared || changes.some(({ status }) => status !== 'running')
   const updates = changes.map((change) => {
     const { id, stream, table } = change.load
     const batch = batches.find((other) => other.change === change)
@@ -234,54 +144,32 @@ const commitWithin = async (
   await db.run(
     [
       ...(states.length === 0 ? [] : saveLoadStatesSql(changes[0]?.load, states, now)),
-      updateLoadsSql(updates, now, counts),
+      updateLoadsSql(updates, now),
       ...updateRowCountsSql(
         [...changedTables],
-        listed.filter(({ history }) => history).map(({ name }) => name),
-        counts,
+        tables.filter(({ history }) => history).map(({ name }) => name),
       ),
-      // `rememberRows` needs those of a share.
-      ...(isShared ? [] : batches.map(({ batch }) => `DROP TABLE ${batch}`)),
+      ...batches.map(({ batch }) => `DROP TABLE ${batch}`),
     ].join(';\n'),
   )
-  const removes = changes.some(
-    ({ load: { table }, activatesGeneration, status, target }) =>
-      findReviewReference(table) !== undefined &&
-      (activatesGeneration || (status === 'complete' && target.minimumGeneration > 0)),
-  )
-  if (!isWhole || addsColumns || hasGone || removes || reviewBatches.some(({ table }) => merged.has(table))) return []
-  return [...known].flatMap(([name, rows]) => {
-    const batch = batches.find(({ table }) => table.name === name)
-    return batch !== undefined && merged.has(batch.table) ? [] : [{ known: rows, batch: batch?.batch }]
-  })
 }
 
-/** Types the records of a batch into their table, one row for each key. Returns whether rows had keys that others have. */
-const insertBatch = async (
-  db: Database,
-  { change: { target, spool }, table, batch, staged }: Batch,
-  known: KnownRows | undefined,
-): Promise<boolean> => {
+/** Types the records of a batch into their table, one row for each key. */
+const insertBatch = async (db: Database, { change: { target, spool }, table, batch }: Batch): Promise<void> => {
   const { key, cursor } = mapToColumns(table, target)
   const self = findReviewReference(table)
   const wanted = new Set<string | undefined>([...key, cursor, self?.id, self?.time, ...tombstoneColumnNames])
   const columns = table.columns.filter((column) => wanted.has(column.name) && attributeOf(column) !== null)
-  const valuesSql = staged ? pickColumnsSql(columns, staged.sql) : typeColumnsSql(columns, spool.toSql())
-  const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${valuesSql}`
-  const rows = staged ?? (await typeRows(db, table, target.generation, spool.toSql()))
-  const knownByKey = known?.names.every((name) => key.includes(name)) ? known : undefined
+  const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${typeColumnsSql(columns, spool.toSql())}`
+  const rows = await typeRows(db, table, target.generation, spool.toSql())
   const hasMet =
     Number(
       await db.scalar(
         key.length === 0
           ? `${batchSql}; SELECT 0`
-          : `${batchSql}; ${metKeysSql(table, batch, key, knownByKey)}; SELECT count(*) FROM _met`,
+          : `${batchSql}; ${metKeysSql(table, batch, key)}; SELECT count(*) FROM _met`,
       ),
     ) > 0
-  if (hasMet) {
-    const scope = knownByKey && (await findMetVersions(db, table, key, knownByKey))
-    await db.run(keepNewestSql(table, key, cursor, rows, scope))
-  }
+  if (hasMet) await db.run(keepNewestSql(table, key, cursor, rows))
   await db.run(insertRowsSql(table, rows, hasMet ? key : []))
-  return hasMet
 }

@@ -278,7 +278,3 @@ const applyChangedKey = async (db: Database, info: StreamInfo, table: Table, tar
   await db.run(repeatedKeysSql(table, key))
   await db.run(keepNewestSql(table, key, cursor))
 }
-
-/** Whether a table has these columns, with their types. */
-export const hasTypes = (table: Table, { columns }: Table): boolean =>
-  columns.every(({ name, type }) => table.columns.some((other) => other.name === name && other.type === type))

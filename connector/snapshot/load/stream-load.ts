@@ -22,8 +22,6 @@ import { createSpool, type Spool } from './insert'
 export type Load = {
   readonly id: number | bigint
   readonly stream: string
-  /** Of which share of a backfill; undefined for a run that reads everything. */
-  readonly share: string | undefined
   /** As text, to see whether a stream that is declared again has changed. */
   schema: string
   table: Table
@@ -163,10 +161,10 @@ const declareLoads = async (
     info,
     target: { ...load.target, ...mapToColumns(load.table, load.target) },
   }))
-  await declareStreams(db, declared, true)
+  await declareStreams(db, declared)
   const rows = streams.map(
     ({ info, load }) =>
-      `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000), 0, ${countRowsSql(info.name, true)}, ${load.target.generation}, 'running')`,
+      `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000), 0, ${countRowsSql(info.name)}, ${load.target.generation}, 'running')`,
   )
   await db.run(
     `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status) VALUES ${rows.join(', ')}`,
@@ -210,7 +208,6 @@ export const createLoad = (
 ): Load => ({
   id,
   stream: info.name,
-  share: undefined,
   schema: JSON.stringify(info.schema),
   table,
   target,

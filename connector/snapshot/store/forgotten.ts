@@ -130,7 +130,7 @@ export const listStoredTables = async (db: Database, attached: string): Promise<
   }))
 
 /** Tables with states in their column `state`. */
-export const stateTableNames: ReadonlyArray<string> = ['_state', '_shares', '_states_log']
+export const stateTableNames: ReadonlyArray<string> = ['_state', '_states_log']
 
 /** What has ids of its own, or none at all. */
 const metadataNames: ReadonlyArray<string> = [
