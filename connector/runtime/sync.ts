@@ -80,7 +80,7 @@ export const syncSnapshot = async (
       room.claimSnapshot(snapshot, configured.service, otherService),
     )
     if (reportingTimeZone !== undefined) await room.setReportingTimeZone(snapshot, reportingTimeZone)
-    const state = await place.openStates(syncMode)
+    const state = await snapshot.db.withMemory('reading the states', () => place.openStates(syncMode))
     const writer = await place.createWriter(history)
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
     const log = createSyncLog()

@@ -24,6 +24,7 @@ import {
   reviewJson,
   reviewsInfo,
   startedMessage,
+  timeAtMinute,
 } from './snapshot-messages'
 
 /** A lake in memory: its tables and views without DuckLake, which keeps versions of them in files. */
@@ -61,7 +62,8 @@ export const drawnStarts: ReadonlyArray<Message> = drawnInfos.map(startedMessage
 
 /**
  * Pages of reviews with what belongs to them, of deletions and of locations, in which ids are met again; each with the writer, of so many, that gets
- * it. In the second half reviews have an attribute that no schema declares, and some of the deletions come as tombstones.
+ * it. In the second half reviews have an attribute that no schema declares, and some of the deletions come as tombstones, whose marks
+ * may be earlier than their cursors.
  */
 export const drawPages = (
   seed: number,
@@ -78,7 +80,9 @@ export const drawPages = (
       const review = JSON.parse(reviewJson(id, minute, `version ${minute} of ${id}`))
       return JSON.stringify(step > steps / 2 ? { ...review, later: minute } : review)
     })
-    const deletion = JSON.parse(reviewJson(1 + pick(25), pick(10)))
+    const [deletedId, deletedMinute] = [1 + pick(25), pick(10)]
+    const deletion = reviewJson(deletedId, deletedMinute)
+    const marked = timeAtMinute(Math.max(0, deletedMinute - pick(3)))
     const isTombstone = step > steps / 2 && pick(2) > 0
     const messages = [
       recordsMessage('reviews', ...texts),
@@ -88,8 +92,8 @@ export const drawPages = (
       ...(pick(4) > 0
         ? []
         : isTombstone
-          ? [recordsMessage('reviews', JSON.stringify({ ...deletion, _ab_cdc_deleted_at: deletion.modifiedTime }))]
-          : [recordsMessage('deleted_reviews', JSON.stringify(deletion))]),
+          ? [recordsMessage('reviews', JSON.stringify({ ...JSON.parse(deletion), _ab_cdc_deleted_at: marked }))]
+          : [recordsMessage('deleted_reviews', deletion)]),
       recordsMessage('locations', `{"id":${pick(5)},"seen":"2026-01-01T00:0${pick(3)}:00Z","n":${step}}`),
       ...drawnInfos.map((info) => checkpointMessage(info.name, { step })),
       // Makes each writer commit before another one goes on.
