@@ -294,6 +294,27 @@ const omitTies = (rows: Readonly<Record<string, unknown>>) => {
   return { ...rows, reviews: pick('reviews', 'id', 'modifiedTime', 'text'), locations: pick('locations', 'id', 'seen') }
 }
 
+/** What queries that read all rows cost, of views and of the tables below them. */
+const timeViews = async (name: string) => {
+  const { db } = await runOrThrow(openLake(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env } }))
+  const time = async (table: string, column: string): Promise<string> => {
+    const sql = `SELECT count(*), max(length(${column}::VARCHAR)) FROM ${table}`
+    // What object storage serves for the first time is kept.
+    await db.query(sql)
+    const begun = performance.now()
+    await db.query(sql)
+    return `${Math.round(performance.now() - begun)} ms`
+  }
+  const times = {
+    view: await time('reviews', 'contents'),
+    table: await time('_versions_reviews', 'contents'),
+    child: await time('review_contents', 'response'),
+    childTable: await time('_versions_review_contents', 'response'),
+  }
+  db.close()
+  return times
+}
+
 const countDoubles = async (path: string): Promise<number> => {
   const opened = await openDatabase(path, { readOnly: true })()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
@@ -692,15 +713,17 @@ describe('a lake in PostgreSQL and S3', () => {
     await service.stop()
   })
 
-  it('costs a writer of a lake no more than a quarter over one of a file', async () => {
+  it('costs a writer of a lake no more than one of a file', async () => {
     const service = await startService(300_000)
     const config = writeConfig(service)
     const select = ['--select', 'reviews,deleted_reviews']
     const file = await timedRun(['sync', '--config', config, '--db', newTempPath('duckdb'), ...select])
     const lake = await timedRun(['sync', '--config', config, ...newLake('cost'), ...select])
     await service.stop()
-    console.log(`300,000 reviews: ${file.toFixed(1)} s of CPU into a file, ${lake.toFixed(1)} s into a lake`)
-    expect(file / lake).toBeGreaterThan(0.8)
+    const perMillion = (seconds: number) => `${(seconds / 0.3).toFixed(0)} s of CPU per million rows`
+    console.log(`into a file ${perMillion(file)}, into a lake ${perMillion(lake)} (${(lake / file).toFixed(2)})`)
+    // Both have the time to begin, of which a lake's extensions take some.
+    expect(lake / file).toBeLessThan(1.1)
   })
 })
 
@@ -818,11 +841,11 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
         }
       })()
       const killing = (async () => {
-        // Spread over the reviews, however fast they are written.
+        // Spread over the reviews, however fast they are written; of few reviews a writer makes one commit only, and is killed at any moment.
         while (kills < killCount && !isEnding) {
-          const wanted = ((kills + draw()) / (killCount + 1)) * reviewCount
+          const wanted = reviewCount < 200_000 ? 0 : ((kills + draw()) / (killCount + 1)) * reviewCount
           while (countCommitted('shared') < wanted && !isEnding) await sleep(1000)
-          await sleep(2000 * draw())
+          await sleep(500 + 3000 * draw())
           const all = [...running].flatMap(([index, program]) => (index === spared ? [] : [program]))
           const victim = all[Math.floor(draw() * all.length)]
           if (victim === undefined) continue
@@ -868,6 +891,17 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
       const changed = differences.filter((one) => tablesOfReviews.includes(one.stream) && !isIdentical(one))
       expect(changed).toEqual([])
       console.log(`verified, compared and read once more in ${Math.round((performance.now() - checked) / 1000)} s`)
+      const before = await timeViews('shared')
+      await feedbackWell('compact', ...placeOf(lake))
+      const compacted = await timeViews('shared')
+      console.log(
+        `a query of all reviews: ${before.view} of the view, ${compacted.view} once compacted; ${compacted.table} of its table`,
+      )
+      console.log(
+        `of all contents: ${before.child} of the view, ${compacted.child} once compacted; ${compacted.childTable} of its table`,
+      )
+      await feedbackWell('verify', ...placeOf(lake))
+      await expectTruth(service, await copyToFile(lake), comparedTables)
       expect(peak).toBeLessThan(300)
     },
     180 * minutes,
