@@ -45,7 +45,10 @@ export type Appending = {
   readonly progress: Map<Load, LoadProgress>
 }
 
-/** A change and its rows, typed as in its table; undefined where it has none. This is what a commit needs to know of rows. */
+/**
+ * A change and its rows, typed as in its table; undefined where it has none. This is what a commit needs to know of
+ * rows.
+ */
 export type AppendedRows = { readonly change: Change; readonly rows: TypedRows | undefined }
 
 const versionsOf = (name: string): string => quoteIdentifier(versionsTableName(name))
@@ -74,7 +77,9 @@ export const appendChanges = async (
 
 const stagedName = (i: number): string => `temp._rows_${i}`
 
-/** Types the records of a change into a temporary table, so that they are typed once, whatever happens to the commit. */
+/**
+ * Types the records of a change into a temporary table, so that they are typed once, whatever happens to the commit.
+ */
 const stageRows = async (db: Database, { load, spool, target }: Change, i: number): Promise<TypedRows | undefined> => {
   if (spool.count() === 0) return undefined
   const rows = await typeRows(db, load.table, target.generation, spool.toSql())
@@ -82,7 +87,10 @@ const stageRows = async (db: Database, { load, spool, target }: Change, i: numbe
   return { ...rows, sql: `SELECT * FROM ${stagedName(i)}` }
 }
 
-/** Gives the versions of streams the columns that records bring, in a version of its own: another process may bring the same. */
+/**
+ * Gives the versions of streams the columns that records bring, in a version of its own: another process may bring
+ * the same.
+ */
 const addUndeclaredColumns = async (db: Database, changes: ReadonlyArray<Change>): Promise<void> => {
   const found = await findUndeclaredColumns(
     db,
@@ -168,9 +176,8 @@ const measureRows = async (
         cursor,
         `${wider}(${aggregate}(t.${quoteIdentifier(cursor.name)}), ${textSql(range?.[wider])}::${cursor.type})`,
       )
-    return [
-      `SELECT ${i} AS i, count(*) AS n, ${endSql('min', 'least')} AS least, ${endSql('max', 'greatest')} AS greatest FROM (${rows.sql}) AS t`,
-    ]
+    const ends = `${endSql('min', 'least')} AS least, ${endSql('max', 'greatest')} AS greatest`
+    return [`SELECT ${i} AS i, count(*) AS n, ${ends} FROM (${rows.sql}) AS t`]
   })
   const found = selects.length === 0 ? [] : await db.query(selects.join(' UNION ALL '))
   return appended.map(({ change }, i) => {
@@ -192,13 +199,10 @@ const statesSql = (
   now: number,
 ): ReadonlyArray<string> => {
   const entry = nextEntry()
-  const rows = appended.flatMap(({ change: { load, state } }) =>
-    state === undefined
-      ? []
-      : [
-          `(${entry}, ${quoteLiteral(load.stream)}, ${textSql(share)}, ${quoteLiteral(state)}::JSON, ${instantSql(now)})`,
-        ],
-  )
+  const rows = appended.flatMap(({ change: { load, state } }) => {
+    const values = [entry, quoteLiteral(load.stream), textSql(share), `${textSql(state)}::JSON`, instantSql(now)]
+    return state === undefined ? [] : [`(${values.join(', ')})`]
+  })
   if (rows.length === 0) return []
   const given = `(VALUES ${rows.join(', ')}) AS given (entry, stream, share, state, saved_at)`
   if (!forgets) return [`INSERT INTO _states_log SELECT * FROM ${given}`]
@@ -246,8 +250,9 @@ const loadsSql = (
 }
 
 /**
- * Adds the tombstones that records of someone forgotten give, such as the id of a review that names their visit, before any of them is
- * appended. Rows that came before the record which shows whose they are go: of all that a lake has, only these are removed by a run.
+ * Adds the tombstones that records of someone forgotten give, such as the id of a review that names their visit,
+ * before any of them is appended. Rows that came before the record which shows whose they are go: of all that a lake
+ * has, only these are removed by a run.
  */
 const forgetArrivals = async ({ db }: Appending, changes: ReadonlyArray<Change>, now: number): Promise<void> => {
   for (const { load, spool } of changes) {

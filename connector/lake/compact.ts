@@ -27,8 +27,8 @@ export type LakeCompaction = {
 type LakeSize = { readonly files: number; readonly bytes: number }
 
 /**
- * Writes a lake anew, with the versions of rows that are to be kept in fewer files, and expires all versions of the lake before. Nothing else may
- * write to it meanwhile, and a reader of an older version fails.
+ * Writes a lake anew, with the versions of rows that are to be kept in fewer files, and expires all versions of the
+ * lake before. Nothing else may write to it meanwhile, and a reader of an older version fails.
  */
 export const compactLake = async (path: string, kept: KeptVersions, options: PlaceOptions): Promise<LakeCompaction> => {
   const snapshot = await runOrThrow(openLake(path, 'change', options))
@@ -90,33 +90,42 @@ const recentRowsSql = async (
   const [versions] = await defineVersions(db, own)
   return (
     versions &&
-    `SELECT min(v.rowid) FROM ${quoteIdentifier(versionsTableName(table.name))} AS v
-     SEMI JOIN (
-       SELECT _airbyte_raw_id FROM (${versions.toSql((name) => name)}) WHERE valid_to > now() - INTERVAL ${kept.days} DAY) AS recent
-       ON recent._airbyte_raw_id = v._airbyte_raw_id
-     GROUP BY v._airbyte_raw_id`
+    `
+    SELECT min(v.rowid) FROM ${quoteIdentifier(versionsTableName(table.name))} AS v
+    SEMI JOIN (
+      SELECT _airbyte_raw_id FROM (${versions.toSql((name) => name)})
+      WHERE valid_to > now() - INTERVAL ${kept.days} DAY) AS recent
+      ON recent._airbyte_raw_id = v._airbyte_raw_id
+    GROUP BY v._airbyte_raw_id`
   )
 }
 
-/** Leaves one entry of each name, stream, state and load, which says what all before it said. Loads have the rows that are left of them. */
+/**
+ * Leaves one entry of each name, stream, state and load, which says what all before it said. Loads have the rows that
+ * are left of them.
+ */
 const condenseLogs = async (db: Database, streams: ReadonlyArray<LakeStream>): Promise<void> => {
   const load = quoteIdentifier(loadColumnName)
-  const counts = streams.map(
-    ({ table }) =>
-      `SELECT ${load} AS load, count(*) AS n FROM ${quoteIdentifier(versionsTableName(table.name))} GROUP BY 1`,
-  )
+  const counts = [
+    'SELECT NULL::BIGINT AS load, 0 AS n WHERE false',
+    ...streams.map(
+      ({ table }) =>
+        `SELECT ${load} AS load, count(*) AS n FROM ${quoteIdentifier(versionsTableName(table.name))} GROUP BY 1`,
+    ),
+  ]
   const condensed: Readonly<Record<string, string>> = {
     _meta_log: 'SELECT max(entry), name, arg_max(value, entry) FROM _meta_log GROUP BY name',
     _streams_log: `
       SELECT * REPLACE (
-        max(shown_from) OVER (PARTITION BY stream) AS shown_from, max(refreshed) OVER (PARTITION BY stream) AS refreshed)
+        max(shown_from) OVER (PARTITION BY stream) AS shown_from,
+        max(refreshed) OVER (PARTITION BY stream) AS refreshed)
       FROM _streams_log QUALIFY row_number() OVER (PARTITION BY stream ORDER BY entry DESC) = 1`,
     _states_log: `
       SELECT * FROM _states_log QUALIFY row_number() OVER (PARTITION BY stream, share ORDER BY entry DESC) = 1`,
     _loads_log: `
       SELECT newest.* REPLACE (coalesce(found.n, 0) AS added)
       FROM (SELECT * FROM _loads_log QUALIFY row_number() OVER (PARTITION BY load ORDER BY entry DESC) = 1) AS newest
-      LEFT JOIN (${['SELECT NULL::BIGINT AS load, 0 AS n WHERE false', ...counts].join(' UNION ALL ')}) AS found USING (load)`,
+      LEFT JOIN (${counts.join(' UNION ALL ')}) AS found USING (load)`,
   }
   for (const [name, sql] of Object.entries(condensed))
     await db.run(`

@@ -32,13 +32,13 @@ import {
   toPersonRows,
   versionsTableName,
 } from '../snapshot/store'
-import { lakeCatalogue } from './access'
 import type { PlaceOptions } from './open'
+import { lakeCatalogue } from './place'
 import { openOwnLake, removeFiles, rewriteCatalogue } from './rewrite'
 
 /**
- * Removes the rows of persons from all versions that a lake has and from Parquet files, and leaves tombstones, by which no later run brings them
- * back. Run again after a kill, it finishes.
+ * Removes the rows of persons from all versions that a lake has and from Parquet files, and leaves tombstones, by
+ * which no later run brings them back. Run again after a kill, it finishes.
  */
 export const forgetInLake = async (
   path: string,
@@ -51,8 +51,8 @@ export const forgetInLake = async (
 })
 
 /**
- * The rows are deleted, the files that held them are written anew, and all older versions are expired and their files removed. What a catalogue
- * keeps of them, such as the least and the greatest text of a column, goes too.
+ * The rows are deleted, the files that held them are written anew, and all older versions are expired and their files
+ * removed. What a catalogue keeps of them, such as the least and the greatest text of a column, goes too.
  */
 const eraseFromLake = async (
   path: string,
@@ -123,13 +123,17 @@ const deleteRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Pro
   return sortRemoved(removed)
 }
 
-/** Whether an older version of the lake has rows of those in `tombstones`: they were deleted since, as by a run before that was killed. */
+/**
+ * Whether an older version of the lake has rows of those in `tombstones`: they were deleted since, as by a run before
+ * that was killed.
+ */
 const hasOlderRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Promise<boolean> => {
   const first = await db.scalar(`SELECT min(snapshot_id) FROM ducklake_snapshots('lake')`)
   for (const { schema, name, sql, rows, last } of (await addDroppedTables(db, tables)).filter(isSearched)) {
     const where = forgottenRowsSql(rows, tombstones)
     if (where === undefined) continue
-    const inserted = `ducklake_table_insertions('lake', ${quoteLiteral(schema)}, ${quoteLiteral(name)}, ${first}, ${last})`
+    const place = `${quoteLiteral(schema)}, ${quoteLiteral(name)}`
+    const inserted = `ducklake_table_insertions('lake', ${place}, ${first}, ${last})`
     for (const from of [`(FROM lake.${sql} AT (VERSION => ${first}))`, inserted])
       try {
         if (Number(await db.scalar(`SELECT count(*) FROM ${from} AS t WHERE ${where}`)) > 0) return true
@@ -153,7 +157,8 @@ const addDroppedTables = async (
   const dropped = await db.query(`
     SELECT schemas.schema_name AS schema, tables.table_name AS name, max(snapshot_id) AS last
     FROM ${lakeCatalogue}.ducklake_table AS tables JOIN ${lakeCatalogue}.ducklake_schema AS schemas USING (schema_id)
-    JOIN ${lakeCatalogue}.ducklake_snapshot ON snapshot_id >= tables.begin_snapshot AND snapshot_id < tables.end_snapshot
+    JOIN ${lakeCatalogue}.ducklake_snapshot
+      ON snapshot_id >= tables.begin_snapshot AND snapshot_id < tables.end_snapshot
     GROUP BY schema, name, tables.table_id`)
   const found: VersionedTable[] = []
   for (const row of dropped) {

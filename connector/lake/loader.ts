@@ -6,8 +6,8 @@ import { nameShare } from './shares'
 import { changeLakeSchema, type Opening, openLakeStreams } from './streams'
 
 /**
- * Each commit of a lake makes files of its own, so it comes less often than that of a file; the processes that share a backfill run side by side,
- * and each needs memory in the proportion of its commits.
+ * Each commit of a lake makes files of its own, so it comes less often than that of a file; the processes that share
+ * a backfill run side by side, and each needs memory in the proportion of its commits.
  */
 const findLimits = (isShare: boolean): CommitLimits => ({
   ...fileLimits,
@@ -23,8 +23,8 @@ const newRun = (now: number, last: bigint): bigint => {
 }
 
 /**
- * Appends to the versions of a lake. What it asks the lake it asks as it begins; after that it knows nothing of what others append, and need not.
- * `share`: of the backfill, which this process reads.
+ * Appends to the versions of a lake. What it asks the lake it asks as it begins; after that it knows nothing of what
+ * others append, and need not. `share`: of the backfill, which this process reads.
  */
 export const createLakeLoader = async (
   { db }: Snapshot,
@@ -72,7 +72,10 @@ export const createLakeLoader = async (
   }
 }
 
-/** Marks as incomplete what a killed run of the same share has left, or of everything where this run has the lake to itself. */
+/**
+ * Marks as incomplete what a killed run of the same share has left, or of everything where this run has the lake to
+ * itself.
+ */
 const closeAbandonedLoads = async (
   { db }: Snapshot,
   share: string | undefined,
@@ -84,7 +87,8 @@ const closeAbandonedLoads = async (
   await db.transaction(() =>
     db.run(`
       INSERT INTO _loads_log
-      SELECT ${entry}, load, run, share, stream, sync_mode, started, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000),
+      SELECT ${entry}, load, run, share, stream, sync_mode, started,
+        make_timestamptz(${Math.trunc(now)}::BIGINT * 1000) AS ended,
         records, source_records, 0, cursor_from, cursor_to, generation, 'incomplete'
       FROM _loads WHERE ${isLeft}`),
   )

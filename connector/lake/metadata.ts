@@ -11,7 +11,8 @@ import {
   viewsHashName,
 } from '../snapshot/store'
 
-// Nothing updates these tables: each entry replaces the one before it, and views with the names of a file's tables show the newest.
+// Nothing updates these tables: each entry replaces the one before it, and views with the names of a file's tables
+// show the newest.
 
 /** The tables that no layout but this one has. */
 export const logTableNames = ['_meta_log', '_streams_log', '_states_log', '_loads_log', '_shares_log'] as const
@@ -20,15 +21,15 @@ export const logTableNames = ['_meta_log', '_streams_log', '_states_log', '_load
 export const everyGeneration = '9223372036854775807'
 
 /**
- * `entry`: orders the entries of one name, stream or load. `_loads_log.added`: the rows that a commit has appended; `_review_times`: versions of
- * reviews that only rows which belong to them name.
+ * `entry`: orders the entries of one name, stream or load. `_loads_log.added`: the rows that a commit has appended;
+ * `_review_times`: versions of reviews that only rows which belong to them name.
  */
 const logTablesSql = `
   CREATE TABLE _meta_log (entry BIGINT, name VARCHAR, value VARCHAR);
   INSERT INTO _meta_log VALUES (1, 'format', '${firstFormat}');
   CREATE TABLE _streams_log (
-    entry BIGINT, stream VARCHAR, schema JSON, primary_key VARCHAR[], cursor VARCHAR, generation BIGINT, refreshing BOOLEAN,
-    shown_from BIGINT, shown_to BIGINT, refreshed TIMESTAMPTZ);
+    entry BIGINT, stream VARCHAR, schema JSON, primary_key VARCHAR[], cursor VARCHAR, generation BIGINT,
+    refreshing BOOLEAN, shown_from BIGINT, shown_to BIGINT, refreshed TIMESTAMPTZ);
   CREATE TABLE _states_log (entry BIGINT, stream VARCHAR, share VARCHAR, state JSON, saved_at TIMESTAMPTZ);
   CREATE TABLE _loads_log (
     entry BIGINT, load BIGINT, run BIGINT, share VARCHAR, stream VARCHAR, sync_mode VARCHAR, started TIMESTAMPTZ,
@@ -42,7 +43,8 @@ const logViewsSql = `
   SELECT name, arg_max(value, entry) AS value FROM _meta_log GROUP BY name;
 
   CREATE VIEW _streams AS
-  SELECT stream, schema, primary_key, cursor, generation, refreshing, NULL::BIGINT AS rows, shown_from, shown_to, refreshed
+  SELECT stream, schema, primary_key, cursor, generation, refreshing, NULL::BIGINT AS rows,
+    shown_from, shown_to, refreshed
   FROM (
     SELECT * REPLACE (
       max(shown_from) OVER (PARTITION BY stream) AS shown_from,
@@ -58,8 +60,8 @@ const logViewsSql = `
   WHERE state IS NOT NULL;
 
   CREATE VIEW _loads AS
-  SELECT load, run, stream, sync_mode, started, ended, epoch(ended) - epoch(started) AS seconds, records, source_records,
-    rows, cursor_from, cursor_to, generation, status, share
+  SELECT load, run, stream, sync_mode, started, ended, epoch(ended) - epoch(started) AS seconds,
+    records, source_records, rows, cursor_from, cursor_to, generation, status, share
   FROM (SELECT *, (sum(added) OVER (PARTITION BY load))::BIGINT AS rows FROM _loads_log)
   QUALIFY row_number() OVER (PARTITION BY load ORDER BY entry DESC) = 1;
 
@@ -92,15 +94,16 @@ export const nextEntrySql = (log: (typeof logTableNames)[number], now: number): 
 export const lakeMetadata = (db: Pick<Database, 'run' | 'query'>, dataPath: string): Omit<LakeMetadata, 'freeze'> => ({
   dataPath,
   saveMeta: (name, value) =>
-    db.run(
-      `INSERT INTO _meta_log SELECT ${nextEntrySql('_meta_log', Date.now())}, ${quoteLiteral(name)}, ${quoteLiteral(value)}`,
-    ),
+    db.run(`
+      INSERT INTO _meta_log
+      SELECT ${nextEntrySql('_meta_log', Date.now())}, ${quoteLiteral(name)}, ${quoteLiteral(value)}`),
   saveStates: async (states, now) => {
     const rows = states.map(([stream, state]) => `(${quoteLiteral(stream)}, ${quoteLiteral(state)})`)
     if (rows.length === 0) return
     await db.run(`
       INSERT INTO _states_log
-      SELECT ${nextEntrySql('_states_log', now)}, stream, NULL, state, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)
+      SELECT ${nextEntrySql('_states_log', now)}, stream, NULL, state,
+        make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)
       FROM (VALUES ${rows.join(', ')}) AS given (stream, state)`)
   },
   moveStates: (fingerprint) =>
@@ -118,8 +121,9 @@ export const lakeMetadata = (db: Pick<Database, 'run' | 'query'>, dataPath: stri
         DROP VIEW IF EXISTS ${quoteIdentifier(stream)};
         DROP VIEW IF EXISTS ${quoteIdentifier(historyTableName(stream))};
         DROP TABLE IF EXISTS ${quoteIdentifier(versionsTableName(stream))}`)
+    for (const log of [...logTableNames.filter((name) => name !== '_meta_log'), '_review_times'])
+      await db.run(`DELETE FROM ${log}`)
     await db.run(`
-      ${['_streams_log', '_states_log', '_loads_log', '_shares_log', '_review_times'].map((log) => `DELETE FROM ${log};`).join(' ')}
       DELETE FROM _meta_log WHERE name = ${quoteLiteral(viewsHashName)};
       DROP TABLE IF EXISTS ${regionsTableName}`)
   },

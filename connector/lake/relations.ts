@@ -45,7 +45,8 @@ export const createVersionsSql = ({ name, columns }: Table): string => {
     ...airbyteColumns,
     [loadColumnName, 'BIGINT'] as const,
   ]
-  return `CREATE TABLE ${versionsOf(name)} (${definitions.map(([column, type]) => `${quoteIdentifier(column)} ${type}`).join(', ')})`
+  const columnsSql = definitions.map(([column, type]) => `${quoteIdentifier(column)} ${type}`).join(', ')
+  return `CREATE TABLE ${versionsOf(name)} (${columnsSql})`
 }
 
 const boundSql = (stream: string, bound: 'shown_from' | 'shown_to' | 'refreshed'): string =>
@@ -60,10 +61,14 @@ const cursorNumberSql = ({ name, type }: Column): string | undefined => {
   if (type !== 'VARCHAR' && type !== 'JSON') return undefined
   const value = `v.${quoteIdentifier(name)}`
   const text = type === 'JSON' ? `json_extract_string(${value}, '$')` : value
-  return `CASE WHEN regexp_full_match(${text}, '-?[0-9]{1,28}([.][0-9]{1,9})?') THEN TRY_CAST(${text} AS DECIMAL(38, 9)) END`
+  const isNumber = `regexp_full_match(${text}, '-?[0-9]{1,28}([.][0-9]{1,9})?')`
+  return `CASE WHEN ${isNumber} THEN TRY_CAST(${text} AS DECIMAL(38, 9)) END`
 }
 
-/** The order of the versions of one key: by generation, by cursor, and where these are the same, as they were appended. */
+/**
+ * The order of the versions of one key: by generation, by cursor, and where these are the same, as they were
+ * appended.
+ */
 const newestFirstSql = ({ table, cursor }: LakeStream): string => {
   const column = table.columns.find(({ name }) => name === cursor)
   const number = column && cursorNumberSql(column)
@@ -83,15 +88,18 @@ const newestSql = (stream: LakeStream): string => {
       PARTITION BY ${columns.join(', ')}, CASE WHEN ${isNull} THEN v.rowid END ORDER BY ${newestFirstSql(stream)}) = 1`
 }
 
-/** The rows, by their number in the table of versions, that are shown of a stream that neither is nor belongs to reviews. */
+/**
+ * The rows, by their number in the table of versions, that are shown of a stream that neither is nor belongs to
+ * reviews.
+ */
 const plainRowsSql = (stream: LakeStream): string => `
     SELECT v.rowid AS row FROM ${versionsOf(stream.table.name)} AS v
     WHERE ${isShownGenerationSql(stream.table.name)}
     ${stream.key.length === 0 ? '' : newestSql(stream)}`
 
 /**
- * Rows that belong to reviews: those of the version of their review that is shown, and those of a later version than is known of it, which may come
- * before their review.
+ * Rows that belong to reviews: those of the version of their review that is shown, and those of a later version than
+ * is known of it, which may come before their review.
  */
 const childRowsSql = (stream: LakeStream, id: string, time: string): string => {
   const { table, key } = stream
@@ -104,11 +112,15 @@ const childRowsSql = (stream: LakeStream, id: string, time: string): string => {
     ${key.length === 0 ? '' : newestSql(stream)}`
 }
 
-/** The tombstones among the reviews: when they delete what came before them, and, in `since`, what comes after them too. */
+/**
+ * The tombstones among the reviews: when they delete what came before them, and, in `since`, what comes after them
+ * too.
+ */
 const tombstonesSql = (reviews: Table, id: string, time: string, tombstone: string): string => {
   const [timeSql, markSql] = [`v.${quoteIdentifier(time)}`, deletedAtSql(reviews, 'v')]
   return `
-  SELECT v.${quoteIdentifier(id)} AS id, v.rowid AS row, coalesce(${timeSql}, ${markSql}) AS time, least(${timeSql}, ${markSql}) AS since
+  SELECT v.${quoteIdentifier(id)} AS id, v.rowid AS row,
+    coalesce(${timeSql}, ${markSql}) AS time, least(${timeSql}, ${markSql}) AS since
   FROM ${versionsOf(reviewsTableName)} AS v WHERE ${tombstone}`
 }
 
@@ -118,8 +130,8 @@ type Relations = {
 }
 
 /**
- * What all tables of reviews look at. A review is gone if a deletion is later than it, whichever was read first; a version of the deletion's
- * millisecond stays, since only a restored review is served with it.
+ * What all tables of reviews look at. A review is gone if a deletion is later than it, whichever was read first; a
+ * version of the deletion's millisecond stays, since only a restored review is served with it.
  */
 const sharedViews = ({ reviews, deletions }: Relations): ReadonlyArray<View> => {
   const review = reviews && findReviewReference(reviews.table)
@@ -179,8 +191,8 @@ const shownReviewsSql = (
   ${stream.key.length === 0 ? '' : newestSql(stream)}`
 
 /**
- * Of each review that is known: the time of the version that is shown, null if it is gone, and the last time that is known of it. Where reviews were
- * not read, the rows that belong to them name its versions.
+ * Of each review that is known: the time of the version that is shown, null if it is gone, and the last time that is
+ * known of it. Where reviews were not read, the rows that belong to them name its versions.
  */
 const reviewHeadsSql = (reviewTimes: string, hasReviews: boolean): string => `
   SELECT id, greatest(max(read), max(named), max(gone) - INTERVAL 1 MICROSECOND) AS latest,
@@ -190,7 +202,8 @@ const reviewHeadsSql = (reviewTimes: string, hasReviews: boolean): string => `
       ELSE max(shown)
     END AS shown
   FROM (
-    SELECT id, time AS read, NULL::TIMESTAMPTZ AS shown, NULL::TIMESTAMPTZ AS named, NULL::TIMESTAMPTZ AS gone FROM (${reviewTimes})
+    SELECT id, time AS read, NULL::TIMESTAMPTZ AS shown, NULL::TIMESTAMPTZ AS named, NULL::TIMESTAMPTZ AS gone
+    FROM (${reviewTimes})
     ${hasReviews ? 'UNION ALL SELECT id, NULL, time, NULL, NULL FROM _shown_reviews' : ''}
     UNION ALL SELECT id, NULL, NULL, time, NULL FROM _review_times
     UNION ALL SELECT id, NULL, NULL, NULL, time FROM _gone)
@@ -213,7 +226,7 @@ const historySql = ({ table }: LakeStream): string => {
   FROM (
     SELECT v.* FROM ${versionsOf(name)} AS v
     ANTI JOIN ${quoteIdentifier(name)} AS shown ON shown._airbyte_raw_id = v._airbyte_raw_id
-    WHERE v._airbyte_generation_id <= ${boundSql(name, 'shown_to')}${tombstone === undefined ? '' : ` AND NOT ${tombstone}`}
+    WHERE v._airbyte_generation_id <= ${boundSql(name, 'shown_to')} AND NOT ${tombstone ?? 'false'}
     QUALIFY row_number() OVER (PARTITION BY v._airbyte_raw_id ORDER BY v.rowid) = 1) AS v
   ${events ?? ''}`
 }
@@ -236,13 +249,19 @@ const rowsSql = (stream: LakeStream): string => {
     : `${versions} JOIN (${shownRowsSql(stream)}) AS shown ON shown.row = v.rowid`
 }
 
-/** True for versions `v` that are not shown and that a lake needs all the same: tombstones, and the rows of a refresh that is not complete. */
+/**
+ * True for versions `v` that are not shown and that a lake needs all the same: tombstones, and the rows of a refresh
+ * that is not complete.
+ */
 export const isNeededSql = ({ table }: LakeStream): string => {
   const tombstone = table.name === reviewsTableName ? hasTombstonesSql(table, 'v') : undefined
-  return `(v._airbyte_generation_id > ${boundSql(table.name, 'shown_to')}${tombstone === undefined ? '' : ` OR ${tombstone}`})`
+  return `(v._airbyte_generation_id > ${boundSql(table.name, 'shown_to')} OR ${tombstone ?? 'false'})`
 }
 
-/** The views of a stream, and those that all tables of reviews look at where it is one of these. `streams`: all of the lake. */
+/**
+ * The views of a stream, and those that all tables of reviews look at where it is one of these. `streams`: all of the
+ * lake.
+ */
 const listViews = (stream: LakeStream, streams: ReadonlyArray<LakeStream>): ReadonlyArray<View> => {
   const { name } = stream.table
   const find = (wanted: string) => streams.find(({ table }) => table.name === wanted)

@@ -10,7 +10,8 @@ import {
 } from '../snapshot/store'
 import { nextEntrySql } from './metadata'
 
-// Several processes may share a backfill. Each appends its own states; once all have come to their end, one state of each stream is made of theirs.
+// Several processes may share a backfill. Each appends its own states; once all have come to their end, one state of
+// each stream is made of theirs.
 
 export const nameShare = ({ index, count }: LakeShare): string => `${index}/${count}`
 
@@ -22,7 +23,8 @@ export const checkShare = (share: LakeShare | undefined, syncMode: SyncMode): vo
   if (share !== undefined && syncMode === 'full_refresh')
     throw new CommandError(
       configFailure(
-        'A share of a backfill cannot be read with --full-refresh, since it would replace the rows of the others. Take partition out of the config.',
+        'A share of a backfill cannot be read with --full-refresh, since it would replace the rows of the others. ' +
+          'Take partition out of the config.',
       ),
     )
 }
@@ -43,10 +45,11 @@ const listShares = async (db: Database): Promise<ReadonlyMap<string, string>> =>
     ]),
   )
 
-const appendShare = (db: Database, share: LakeShare | undefined, status: string, now: number): Promise<void> =>
-  db.run(`
-    INSERT INTO _shares_log
-    SELECT ${nextEntrySql('_shares_log', now)}, ${share === undefined ? 'NULL' : quoteLiteral(nameShare(share))}, ${quoteLiteral(status)}`)
+const appendShare = (db: Database, share: LakeShare | undefined, status: string, now: number): Promise<void> => {
+  const name = share === undefined ? 'NULL' : quoteLiteral(nameShare(share))
+  return db.run(`
+    INSERT INTO _shares_log SELECT ${nextEntrySql('_shares_log', now)}, ${name}, ${quoteLiteral(status)}`)
+}
 
 /** Makes sure that a share may be read into the lake, and says that it was begun. */
 const openShare = async (db: Database, share: LakeShare, now: number): Promise<void> => {
@@ -55,7 +58,8 @@ const openShare = async (db: Database, share: LakeShare, now: number): Promise<v
   if (shares.size > 0 && !counts.has(String(share.count)))
     throw new CommandError(
       configFailure(
-        `${db.path}: its backfill is shared by ${[...counts].join(', ')} processes, and the config says ${share.count}. Set partition.count to the number of the others.`,
+        `${db.path}: its backfill is shared by ${[...counts].join(', ')} processes, and the config says ` +
+          `${share.count}. Set partition.count to the number of the others.`,
       ),
     )
   if (shares.size === 0 && (await db.scalar('SELECT count(*) FROM _state')) !== 0)
@@ -67,7 +71,10 @@ const openShare = async (db: Database, share: LakeShare, now: number): Promise<v
   if (shares.get(nameShare(share)) !== 'begun') await db.transaction(() => appendShare(db, share, 'begun', now))
 }
 
-/** Where every share is complete, appends one state of each stream, from which one process goes on. Returns whether none is open. */
+/**
+ * Where every share is complete, appends one state of each stream, from which one process goes on. Returns whether
+ * none is open.
+ */
 const settleShares = async (db: Database, merge: MergeStates, now: number): Promise<boolean> => {
   const shares = await listShares(db)
   const [first] = shares.keys()
@@ -117,7 +124,8 @@ export const openLakeStates = async (
   else if (!(await settleShares(db, merge, now)))
     throw new CommandError(
       configFailure(
-        `${db.path}: several processes share its backfill, and not all of them are complete. Run each share to its end, with partition in its config, before a run without.`,
+        `${db.path}: several processes share its backfill, and not all of them are complete. ` +
+          'Run each share to its end, with partition in its config, before a run without.',
       ),
     )
   return chooseStates({ db }, await readLakeStates({ db }, share), syncMode)
@@ -128,7 +136,8 @@ export const listOpenShares = async ({ db }: Snapshot): Promise<ReadonlyMap<stri
   const found = await db.query(`
     SELECT stream, format('has {} of {} shares that are not complete', shares - complete, shares) AS problem
     FROM (
-      SELECT stream, max(split_part(share, '/', 2)::INTEGER) AS shares, count(*) FILTER (status = 'complete') AS complete
+      SELECT stream, max(split_part(share, '/', 2)::INTEGER) AS shares,
+        count(*) FILTER (status = 'complete') AS complete
       FROM (
         SELECT stream, share, arg_max(_loads.status, load) AS status
         FROM _loads JOIN _shares USING (share) GROUP BY stream, share)

@@ -38,8 +38,10 @@ const listDeclaredStreams = async (db: Database): Promise<ReadonlyArray<Declared
   const rows = await db.query(`
     SELECT stream, schema, primary_key, cursor, generation, refreshing, shown_to::VARCHAR AS shown_to,
       stream IN (SELECT stream FROM _state) AS has_state,
-      (SELECT min(_loads.generation) FROM _loads WHERE _loads.stream = _streams.stream AND status = 'complete') AS complete
-    FROM _streams`)
+      complete
+    FROM _streams
+    LEFT JOIN (
+      SELECT stream, min(generation) AS complete FROM _loads WHERE status = 'complete' GROUP BY stream) USING (stream)`)
   return rows.flatMap((row) => {
     const table = tables.find(({ name }) => name === row.stream)
     return table === undefined
@@ -75,8 +77,8 @@ export type Opening = {
 }
 
 /**
- * Makes sure that the streams' versions have a table and views, and appends what has changed of their declarations. A run that finds the lake as it
- * left it appends nothing. To be called within a transaction.
+ * Makes sure that the streams' versions have a table and views, and appends what has changed of their declarations. A
+ * run that finds the lake as it left it appends nothing. To be called within a transaction.
  */
 export const openLakeStreams = async (
   opening: Opening,
@@ -128,7 +130,8 @@ const chooseTarget = ({ loadOptions }: Opening, info: StreamInfo, previous: Decl
   if ((options.minimum ?? 0) > 0 && (options.generation ?? 0) < (previous?.generation ?? 0))
     rejectStream(
       info,
-      `its refresh has the generation ${options.generation}, but the lake already has generation ${previous?.generation}, so another connection has written it`,
+      `its refresh has the generation ${options.generation}, but the lake already has generation ` +
+        `${previous?.generation}, so another connection has written it`,
       'Give each connection a lake of its own with --lake.',
     )
   return chooseLoadTarget(info, options, previous && { ...previous, stream: info.name })
@@ -233,7 +236,8 @@ const streamEntrySql = (
   const keySql = `[${key.map(quoteLiteral).join(', ')}]::VARCHAR[]`
   return `
     INSERT INTO _streams_log VALUES (${entry}, ${quoteLiteral(name)}, ${quoteLiteral(schema)}, ${keySql},
-      ${cursor === undefined ? 'NULL' : quoteLiteral(cursor)}, ${generation}, ${refreshing}, ${shownFrom}, ${shownTo}, NULL)`
+      ${cursor === undefined ? 'NULL' : quoteLiteral(cursor)}, ${generation}, ${refreshing},
+      ${shownFrom}, ${shownTo}, NULL)`
 }
 
 /** An entry by which a refresh has ended: rows of older generations are hidden from now on. */

@@ -5,7 +5,10 @@ import { drawCount, drawSeed } from '../support/draws'
 import { createLakeWriter, drawnStarts, drawPages, openMemoryLake, readDrawnRows } from '../support/lake'
 import { emittedAt, openMemorySnapshot } from '../support/snapshot-messages'
 
-/** The versions of reviews. A lake also knows of a deletion that came late that it ended a version, where a file has closed that version before. */
+/**
+ * The versions of reviews. A lake also knows of a deletion that came late that it ended a version, where a file has
+ * closed that version before.
+ */
 const readVersions = ({ db }: Snapshot) =>
   db.query(
     'SELECT id, "modifiedTime", text, valid_from, valid_to IS NULL AS is_open FROM reviews_versions ORDER BY ALL',

@@ -229,7 +229,7 @@ it('appends nothing of someone forgotten, and removes what came before it was kn
   lake.db.close()
 })
 
-it('goes on in a lake whose states were imported, and takes them for those of another address of the service', async () => {
+it('goes on with states that were imported, of a service that has moved, and in a lake that was emptied', async () => {
   const lake = await openMemoryLake()
   await writeLakeMessages(lake, streamMessages(reviewsInfo(), reviewJson(1, 1)))
   await lake.db.lake?.saveStates([['reviews', '{"n":1}']], emittedAt)

@@ -83,7 +83,7 @@ describe('the processes that share a backfill', () => {
     lake.db.close()
   })
 
-  it('leave the loads of the others alone: only what a killed run of the same share has left is incomplete', async () => {
+  it('leave the loads of the others alone, but for what a killed run of the same share has left', async () => {
     const lake = await openMemoryLake()
     for (const share of [first, second]) await runShare(lake, share)
     await lake.db.run("UPDATE _loads_log SET status = 'running', ended = NULL")

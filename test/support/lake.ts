@@ -61,9 +61,9 @@ export const drawnTables = drawnInfos.map(({ name }) => name)
 export const drawnStarts: ReadonlyArray<Message> = drawnInfos.map(startedMessage)
 
 /**
- * Pages of reviews with what belongs to them, of deletions and of locations, in which ids are met again; each with the writer, of so many, that gets
- * it. In the second half reviews have an attribute that no schema declares, and some of the deletions come as tombstones, whose marks
- * may be earlier than their cursors.
+ * Pages of reviews with what belongs to them, of deletions and of locations, in which ids are met again; each with
+ * the writer, of so many, that gets it. In the second half reviews have an attribute that no schema declares, and
+ * some of the deletions come as tombstones, whose marks may be earlier than their cursors.
  */
 export const drawPages = (
   seed: number,

@@ -1,7 +1,7 @@
 /**
- * What a writer of messages shares with whatever keeps its rows: a `Loader` opens streams and commits what was received. A file merges
- * rows into its tables; the lake, another room, appends them. Typed rows are SQL of the columns of a table, those of Airbyte and the place
- * of each record in its stream.
+ * What a writer of messages shares with whatever keeps its rows: a `Loader` opens streams and commits what was
+ * received. A file merges rows into its tables; the lake, another room, appends them. Typed rows are SQL of the
+ * columns of a table, those of Airbyte and the place of each record in its stream.
  */
 export { chooseLoadTarget, chooseStates, type LoadOptions, type LoadTarget } from './earlier-runs'
 export { evolveTable, findColumn, findUndeclaredColumns, mapToColumns, rejectStream } from './evolve'

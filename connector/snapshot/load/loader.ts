@@ -30,7 +30,10 @@ export type Loader = {
   readonly changeSchema: (load: Load, info: StreamInfo) => Promise<void>
   /** Makes one commit of what was received: rows, states, and how far the loads have come. */
   readonly commit: (changes: ReadonlyArray<Change>, now: number) => Promise<void>
-  /** Removes rows of older generations before the commit that ends a refresh, where they are too many for it; a lake only hides them. */
+  /**
+   * Removes rows of older generations before the commit that ends a refresh, where they are too many for it; a lake
+   * only hides them.
+   */
   readonly oldRows?: {
     readonly areMany: (load: Load, minimumGeneration: number) => Promise<boolean>
     readonly remove: (load: Load, minimumGeneration: number, now: number) => Promise<void>
@@ -44,11 +47,13 @@ const maxLogBytes = 16_000_000
 export const createFileLoader = async (db: Database, forgets: boolean): Promise<Loader> => {
   await db.transaction(() => db.run(`${deletionsTableSql}; ${closeAbandonedLoadsSql}`))
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
-  // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups whose rows were replaced, a few
-  // at a time; by default it writes most rows of a first load a second time, only because the last group of each commit is not full.
-  await db.run(
-    `SET preserve_insertion_order = false; SET write_buffer_row_group_count = 1; SET max_vacuum_tasks = ${run === 1 ? 0 : 2}`,
-  )
+  // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups whose rows
+  // were replaced, a few at a time; by default it writes most rows of a first load a second time, only because the
+  // last group of each commit is not full.
+  await db.run(`
+    SET preserve_insertion_order = false;
+    SET write_buffer_row_group_count = 1;
+    SET max_vacuum_tasks = ${run === 1 ? 0 : 2}`)
   /** Undefined after a stream was opened. */
   let tables: ReadonlyArray<Table> | undefined
   const readTables = async (): Promise<ReadonlyArray<Table>> => (tables ??= await listStreamTables(db))

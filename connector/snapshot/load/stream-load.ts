@@ -56,7 +56,10 @@ export type Change = {
   readonly state: string | undefined
 }
 
-/** What the records received since the last commit may come to until the next one begins; `millis`: how old they may be at the end of a page. */
+/**
+ * What the records received since the last commit may come to until the next one begins; `millis`: how old they may
+ * be at the end of a page.
+ */
 export type CommitLimits = {
   readonly rows: number
   readonly bytes: number
@@ -88,8 +91,8 @@ export const takeChange = (load: Load, path: string): Change => {
 }
 
 /**
- * Adds the tombstones that records of someone forgotten give, such as the id of a review that names their visit, before any of them is
- * written. Rows that came before the record which shows whose they are go.
+ * Adds the tombstones that records of someone forgotten give, such as the id of a review that names their visit,
+ * before any of them is written. Rows that came before the record which shows whose they are go.
  */
 export const forgetArrivals = async (
   db: Database,
@@ -120,7 +123,10 @@ export type OpenOptions = {
   readonly forgets: boolean
 }
 
-/** Prepares the streams' tables and their rows in the metadata tables. Rejects with `CommandError` if a stream cannot be written. */
+/**
+ * Prepares the streams' tables and their rows in the metadata tables. Rejects with `CommandError` if a stream cannot
+ * be written.
+ */
 export const openLoads = (
   db: Database,
   run: number,
@@ -242,7 +248,10 @@ export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Pr
     )
   })
 
-/** Why a commit failed. The records are JSON in all but a few files, so that they are looked through only once DuckDB has refused them. */
+/**
+ * Why a commit failed. The records are JSON in all but a few files, so that they are looked through only once DuckDB
+ * has refused them.
+ */
 export const explainCommitFailure = (changes: ReadonlyArray<Change>, error: unknown): unknown => {
   if (error instanceof CommandError) return error
   for (const { load, spool, records } of changes) {
