@@ -122,6 +122,7 @@ const condenseLogs = async (db: Database, streams: ReadonlyArray<LakeStream>): P
       FROM _streams_log QUALIFY row_number() OVER (PARTITION BY stream ORDER BY entry DESC) = 1`,
     _states_log: `
       SELECT * FROM _states_log QUALIFY row_number() OVER (PARTITION BY stream, share ORDER BY entry DESC) = 1`,
+    _review_times: 'SELECT DISTINCT id, time FROM _review_times',
     _loads_log: `
       SELECT newest.* REPLACE (coalesce(found.n, 0) AS added)
       FROM (SELECT * FROM _loads_log QUALIFY row_number() OVER (PARTITION BY load ORDER BY entry DESC) = 1) AS newest

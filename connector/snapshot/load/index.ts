@@ -14,6 +14,4 @@ export {
   describeChanges,
   fileLimits,
   type Load,
-  type OpenOptions,
 } from './stream-load'
-export { createSnapshotWriter, type SnapshotWriter, type SnapshotWriterOptions } from './writer'

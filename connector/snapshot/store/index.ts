@@ -13,7 +13,6 @@ export {
   type Snapshot,
 } from './database'
 export {
-  adviseOnPlace,
   busyLakeFailure,
   chooseMemoryLimit,
   databaseOpenFailure,
@@ -50,7 +49,6 @@ export {
   cursorSql,
   dropOwnViews,
   firstFormat,
-  listStreamMetadata,
   readSnapshotState,
   regionsTableName,
   settledName,
@@ -60,13 +58,11 @@ export {
 export { defineVersions } from './models'
 export {
   airbyteColumns,
-  attributeOf,
   type Column,
   columnsFromSchema,
   deletedAtSql,
   deletionsTableName,
   findReviewReference,
-  fingerprintSql,
   hasTombstonesSql,
   historyTableName,
   isChildTable,
