@@ -12,7 +12,6 @@ export const rooms = {
     files: {
       'commit.ts': [
         'commit-tables.test.ts',
-        'commit-lake.test.ts',
         'merge.test.ts',
         'writer-messages.test.ts',
         'writer.test.ts',
@@ -27,22 +26,8 @@ export const rooms = {
       ],
       'evolve.ts': ['evolve.test.ts', 'open-loads.test.ts', 'writer.test.ts'],
       'insert.ts': ['insert.test.ts', 'evolve.test.ts', 'writer.test.ts'],
-      'known-rows.ts': ['known-rows.test.ts', 'commit-lake.test.ts'],
-      'lookups.ts': [
-        'merge-sql.test.ts',
-        'known-rows.test.ts',
-        'commit-lake.test.ts',
-        'merge.test.ts',
-        'writer.test.ts',
-      ],
-      'merge.ts': [
-        'merge-sql.test.ts',
-        'merge.test.ts',
-        'commit-lake.test.ts',
-        'writer.test.ts',
-        'old-rows.test.ts',
-        'commit.test.ts',
-      ],
+      'lookups.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts'],
+      'merge.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts', 'old-rows.test.ts', 'commit.test.ts'],
       'stream-load.ts': [
         'open-loads.test.ts',
         'changes.test.ts',
@@ -50,13 +35,7 @@ export const rooms = {
         'writer-messages.test.ts',
         'writer.test.ts',
       ],
-      'writer.ts': [
-        'writer-messages.test.ts',
-        'commit-lake.test.ts',
-        'writer.test.ts',
-        'stream-load.test.ts',
-        'commit.test.ts',
-      ],
+      'writer.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
     },
     without: {
       files: ['file-size.test.ts', 'writer-kill.test.ts', 'writer-size.test.ts'],

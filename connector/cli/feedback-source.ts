@@ -21,6 +21,7 @@ const loadRuntime = () => import('../runtime/index.js')
 
 /** Loaded only for a copy: it brings DuckDB, which doubles the time that a command takes to start. */
 const loadSnapshotRoom = () => import('../snapshot/index.js')
+const loadLakeRoom = () => import('../lake/index.js')
 
 /** The columns in which the protocols mark a deleted row. */
 const deletedAtColumns = { airbyte: '_ab_cdc_deleted_at', singer: '_sdc_deleted_at' } as const
@@ -37,12 +38,15 @@ const openSnapshotCopy = async (
   service: ServiceIdentity,
   reportingTimeZone?: string,
 ): Promise<MessageCopy> => {
-  const { claimSnapshot, createSnapshotWriter, openSnapshot, setReportingTimeZone } = await loadSnapshotRoom()
+  const { claimSnapshot, createSnapshotWriter, isLakePath, openSnapshot, setReportingTimeZone } =
+    await loadSnapshotRoom()
+  const lake = isLakePath(path) ? await loadLakeRoom() : undefined
   const open = async () => {
-    const snapshot = await runOrThrow(openSnapshot(path))
+    const snapshot = await runOrThrow((lake?.openLake ?? openSnapshot)(path))
     await claimSnapshot(snapshot, service, 'refuse')
     if (reportingTimeZone !== undefined) await setReportingTimeZone(snapshot, reportingTimeZone)
-    return { snapshot, writer: await createSnapshotWriter(snapshot, { now: Date.now }) }
+    const loader = await lake?.createLakeLoader(snapshot, undefined, Date.now())
+    return { snapshot, writer: await createSnapshotWriter(snapshot, { now: Date.now, loader }) }
   }
   let opened = existsSync(path) ? await open() : undefined
   let waiting: ReadonlyArray<Message> = []

@@ -8,6 +8,7 @@ import {
   transientFailure,
   usageError,
 } from '../cdk'
+import { type PlaceOptions, postgresPrefix } from '../lake'
 import {
   askQuestion,
   chooseMemoryLimit,
@@ -20,12 +21,10 @@ import {
   isLakePath,
   isOutOfMemory,
   lockDatabase,
-  postgresPrefix,
   questions,
   type Region,
   readRegions,
   type Snapshot,
-  type SnapshotOptions,
   typeNestedMembers,
 } from '../snapshot'
 import { readPlaceOptions, regionsOption, requirePlace } from './options'
@@ -48,7 +47,7 @@ import { escapeControls, formatJson } from './table'
 
 type QueryOptions = {
   readonly db: string
-  readonly file: SnapshotOptions
+  readonly file: PlaceOptions
   readonly format: RowFormat
   readonly out: string | undefined
   readonly spreadsheet: boolean
@@ -152,7 +151,7 @@ const refuseForeignNames = (sql: string): void => {
 const [firstMemory, firstThreads] = [256e6, Math.min(4, availableParallelism())]
 
 /** How to open the file for one attempt after the other. A lake is opened once, since that takes long. */
-const listAttempts = ({ db, file }: QueryOptions): ReadonlyArray<SnapshotOptions> =>
+const listAttempts = ({ db, file }: QueryOptions): ReadonlyArray<PlaceOptions> =>
   file.memoryLimit === undefined && !isLakePath(db) && chooseMemoryLimit() > firstMemory
     ? [{ ...file, memoryLimit: firstMemory, threads: firstThreads }, file]
     : [file]

@@ -27,6 +27,7 @@ import {
   toConfiguredStream,
   usageError,
 } from '../cdk'
+import { createLakeLoader, openLake, type PlaceOptions } from '../lake'
 import {
   closeSnapshot,
   createSnapshotWriter,
@@ -34,6 +35,7 @@ import {
   databaseWriteFailure,
   findPathProblem,
   isDiskFull,
+  isLakePath,
   isOutOfMemory,
   type LoadSummary,
   openSnapshot,
@@ -53,7 +55,7 @@ const waitUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_
 export const toSnapshotOptions = (
   io: CommandIo,
   options: { readonly [K in 'wait' | 'memory-limit' | 'data' | 'extensions' | 'at']?: string | undefined },
-): SnapshotOptions => ({
+): PlaceOptions => ({
   wait: toFileWait(io, options.wait),
   memoryLimit: mapDefined(options['memory-limit'], toMemoryLimit),
   lake: {
@@ -81,14 +83,14 @@ const toFileWait = (io: CommandIo, text: string | undefined): SnapshotOptions['w
   return { millis, stop: io.stop, onAttempt: ({ message }) => io.printProgress(`Waiting up to ${text}: ${message}`) }
 }
 
-/** Opens the file for as long as `body` runs. */
+/** Opens the file or the lake for as long as `body` runs. */
 export const useSnapshot = async <A>(
   path: string,
   access: SnapshotAccess,
   body: (snapshot: Snapshot) => Promise<A>,
-  options?: SnapshotOptions,
+  options?: PlaceOptions,
 ): Promise<A> => {
-  const snapshot = await runOrThrow(openSnapshot(path, access, options))
+  const snapshot = await runOrThrow((isLakePath(path) ? openLake : openSnapshot)(path, access, options))
   try {
     return await body(snapshot)
   } catch (error) {
@@ -283,7 +285,10 @@ const ingestPieces = async (
   const loadOptions = Object.fromEntries(
     [...indexByTable(catalog ?? [])].map(([table, configured]) => [table, toLoadOptions(configured)]),
   )
-  const createWriter = () => createSnapshotWriter(snapshot, { now: Date.now, loadOptions, history })
+  const createWriter = async () => {
+    const loader = snapshot.db.lake && (await createLakeLoader(snapshot, undefined, Date.now()))
+    return createSnapshotWriter(snapshot, { now: Date.now, loadOptions, history, loader })
+  }
   const summaries: Array<LoadSummary> = []
   const counts = new Map<string, number>()
   let writer: Awaited<ReturnType<typeof createWriter>> | undefined

@@ -1,7 +1,7 @@
 import { type CommandIo, defineCommand, progressDelay, usageError } from '../cdk'
+import { diffVersions } from '../lake'
 import {
   diffSnapshots,
-  diffVersions,
   exportParquet,
   hashContent,
   isIdentical,

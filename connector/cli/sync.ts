@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import { defineCommand, failureStatus, getOrThrow, loadConfig, runOrThrow, usageError } from '../cdk'
 import { sourceFormat } from '../config'
+import { listOpenShares } from '../lake'
 import { createSource, probeAccess, syncSnapshot } from '../runtime'
-import { isLakePath, listOpenShares, quoteIdentifier, type Snapshot } from '../snapshot'
+import { isLakePath, quoteIdentifier, type Snapshot } from '../snapshot'
 import { selectStreams } from '../streams'
 import {
   configOption,
@@ -152,8 +153,8 @@ const readStatus = async (
       epoch_ms(max(ended) FILTER (loads.status = 'complete')) AS ended, any_value(state->>'$.startDate') AS since
     FROM _streams AS streams LEFT JOIN _loads AS loads USING (stream) LEFT JOIN _state USING (stream)
     GROUP BY stream ORDER BY stream`)
-  const openShares = await listOpenShares({ db })
-  // While the shares of a backfill run, nobody has counted.
+  const openShares = db.lake === undefined ? new Map<string, string>() : await listOpenShares({ db })
+  // Nobody counts the rows of a lake.
   const countRows = (stream: string) => db.scalar(`SELECT count(*) FROM ${quoteIdentifier(stream)}`)
   const counts = await Promise.all(rows.map(({ stream, rows: count }) => count ?? countRows(String(stream))))
   const known = rows.map(({ stream, status, ended, since }, i): StreamStatus => {

@@ -142,6 +142,7 @@ const checkCombinations = ({
 
 /** Loaded only when a file is opened or checked: it brings DuckDB, which doubles the time that a command takes to start. */
 export const loadSnapshotRoom = () => import('../snapshot/index.js')
+export const loadLakeRoom = () => import('../lake/index.js')
 
 /**
  * Fails where the file that a config names cannot be read and written, or made, or where its time zone does not exist. Neither opens the file nor

@@ -22,12 +22,13 @@ import {
   stringAt,
   type TimeRange,
 } from '../cdk'
-import type { LoadSummary, OtherService, ReceivedRangeReader, SnapshotOptions } from '../snapshot'
+import type { PlaceOptions } from '../lake'
+import type { LakeShare, LoadSummary, OtherService, ReceivedRangeReader, Snapshot, SnapshotWriter } from '../snapshot'
 import { mergeStates, readScanStart, readStateCursor, type SourceEnv } from '../streams'
-import { type ConfiguredSource, loadSnapshotRoom } from './source'
+import { type ConfiguredSource, loadLakeRoom, loadSnapshotRoom } from './source'
 
-export type SyncOptions = SnapshotOptions & {
-  /** The DuckDB file; created if it is missing. */
+export type SyncOptions = PlaceOptions & {
+  /** The DuckDB file or the lake; created if it is missing. */
   readonly path: string
   readonly streams: ReadonlyArray<Stream<SourceEnv>>
   readonly syncMode: SyncMode
@@ -71,18 +72,16 @@ export const syncSnapshot = async (
 ): Promise<SyncResult> => {
   const room = await loadSnapshotRoom()
   const share = room.isLakePath(path) ? O.toUndefined(configured.env.partition) : undefined
-  room.checkShare(share, syncMode)
   await runOrThrow(room.checkTimeZone(reportingTimeZone))
-  const snapshot = await runOrThrow(
-    room.openSnapshot(path, 'write', { ...opening, lake: { ...opening.lake, ...defined({ share }) } }),
-  )
+  const place = await openPlace(path, opening, share, io.printWarning)
+  const { snapshot } = place
   try {
     await snapshot.db.withMemory('claiming the file', () =>
       room.claimSnapshot(snapshot, configured.service, otherService),
     )
     if (reportingTimeZone !== undefined) await room.setReportingTimeZone(snapshot, reportingTimeZone)
-    const state = await room.openLoadStates(snapshot, share, syncMode, Date.now())
-    const writer = await room.createSnapshotWriter(snapshot, { now: Date.now, history, share })
+    const state = await snapshot.db.withMemory('reading the states', () => place.openStates(syncMode))
+    const writer = await place.createWriter(history)
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
     const log = createSyncLog()
     const reporter = createProgressReporter(
@@ -99,18 +98,8 @@ export const syncSnapshot = async (
       [writer.write, async (message) => log.add(message), reporter.report],
     ).finally(reporter.finish)
     const summaries = await writer.finish()
-    const savedState = await room.readLoadStates(snapshot, share)
-    const merge = flow(
-      mergeStates,
-      E.match(
-        ({ message }): SourceState | undefined => {
-          io.printWarning(message)
-          return undefined
-        },
-        (merged) => merged,
-      ),
-    )
-    if (share !== undefined && outcome === 'complete') await room.settleShares(snapshot, share, merge, Date.now())
+    const savedState = await place.readStates()
+    if (outcome === 'complete') await place.end()
     return {
       outcome,
       failures: [...log.failures.values()],
@@ -129,6 +118,76 @@ export const syncSnapshot = async (
     throw room.explainWriteError(snapshot.db.path, error)
   } finally {
     await room.closeSnapshot(snapshot)
+  }
+}
+
+/** Where a sync writes. */
+type Place = {
+  readonly snapshot: Snapshot
+  /** The states from which this run goes on. */
+  readonly openStates: (syncMode: SyncMode) => Promise<SourceState>
+  readonly createWriter: (history: boolean) => Promise<SnapshotWriter>
+  readonly readStates: () => Promise<SourceState>
+  /** To be called once everything was read. */
+  readonly end: () => Promise<void>
+}
+
+const openPlace = (
+  path: string,
+  options: PlaceOptions,
+  share: LakeShare | undefined,
+  printWarning: (text: string) => void,
+): Promise<Place> =>
+  path.startsWith('ducklake:') ? openLakePlace(path, options, share, printWarning) : openFilePlace(path, options)
+
+const openFilePlace = async (path: string, options: PlaceOptions): Promise<Place> => {
+  const room = await loadSnapshotRoom()
+  const snapshot = await runOrThrow(room.openSnapshot(path, 'write', options))
+  return {
+    snapshot,
+    openStates: async (syncMode) => room.chooseStates(snapshot, await room.readSnapshotState(snapshot), syncMode),
+    createWriter: (history) => room.createSnapshotWriter(snapshot, { now: Date.now, history }),
+    readStates: () => room.readSnapshotState(snapshot),
+    end: async () => undefined,
+  }
+}
+
+/** A lake, to which other processes may append their shares of a backfill at the same time. */
+const openLakePlace = async (
+  path: string,
+  { lake, ...options }: PlaceOptions,
+  share: LakeShare | undefined,
+  printWarning: (text: string) => void,
+): Promise<Place> => {
+  const [room, lakeRoom] = [await loadSnapshotRoom(), await loadLakeRoom()]
+  const snapshot = await runOrThrow(
+    lakeRoom.openLake(path, 'write', { ...options, lake: { ...lake, ...defined({ share }) } }),
+  )
+  const merge = flow(
+    mergeStates,
+    E.match(
+      ({ message }): SourceState | undefined => {
+        printWarning(message)
+        return undefined
+      },
+      (merged) => merged,
+    ),
+  )
+  return {
+    snapshot,
+    openStates: async (syncMode) => {
+      lakeRoom.checkShare(share, syncMode)
+      return lakeRoom.openLakeStates(snapshot, share, syncMode, merge, Date.now())
+    },
+    // A lake keeps every version until it is compacted.
+    createWriter: async () => {
+      const loader = await lakeRoom.createLakeLoader(snapshot, share, Date.now())
+      return room.createSnapshotWriter(snapshot, { now: Date.now, loader })
+    },
+    readStates: () => lakeRoom.readLakeStates(snapshot, share),
+    end: async () => {
+      if (share !== undefined) await lakeRoom.endShare(snapshot, share, merge, Date.now())
+    },
   }
 }
 

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
-import { type StoredTable, toPersonRows } from './store/forgotten'
-import { lakeCatalogue } from './store/lake-access'
-import { fingerprintSql, listStreamTables, readTable, type Table } from './store/tables'
+import { fingerprintSql, listStreamTables, type Table } from './store/tables'
 
 export type TableHash = { readonly table: string; readonly rows: number; readonly hash: string }
 export type ContentHash = { readonly hash: string; readonly tables: ReadonlyArray<TableHash> }
@@ -62,7 +60,7 @@ const attachedName = '__compared'
 const maxComparedRows = 5
 
 /** One of the two that are compared: its tables, and SQL of the rows of one. */
-type Side = {
+export type Side = {
   readonly tables: ReadonlyMap<string, Table>
   readonly rows: (stream: string) => string
 }
@@ -88,78 +86,8 @@ export const diffSnapshots = async (
   return differences
 }
 
-/** The differences between two versions of a lake. Only the rows that its change feed names are compared. */
-export const diffVersions = async (
-  { db }: Snapshot,
-  [a, b]: readonly [number, number],
-  onStream: (text: string) => void = () => undefined,
-): Promise<ReadonlyArray<StreamDifference>> => {
-  const at = (stream: string, version: number) => `(FROM ${quoteIdentifier(stream)} AT (VERSION => ${version}))`
-  const [tablesA, tablesB] = [await listTablesAt(db, a, at), await listTablesAt(db, b, at)]
-  const side = (tables: Side['tables'], version: number): Side => ({ tables, rows: (stream) => at(stream, version) })
-  return compareSides(db, side(tablesA, a), side(tablesB, b), onStream, async (stream) => {
-    const [from, to] = [Math.min(a, b), Math.max(a, b)]
-    if (!(await hasChangeFeed(db, stream, from, to))) return (rows) => rows
-    await db.run(`
-      CREATE OR REPLACE TEMP TABLE _touched AS SELECT DISTINCT _airbyte_raw_id AS raw
-      FROM ducklake_table_changes('lake', 'main', ${quoteLiteral(stream)}, ${Math.min(from + 1, to)}, ${to})${from === to ? ' WHERE false' : ''}`)
-    return (rows) => `(FROM ${rows} WHERE _airbyte_raw_id IN (SELECT raw FROM _touched))`
-  })
-}
-
-/** Whether the change feed names every row that differs: it tells nothing of a version that was expired, nor of a table that was dropped and made anew. */
-const hasChangeFeed = async (db: Database, stream: string, from: number, to: number): Promise<boolean> =>
-  (await db.scalar(`
-    SELECT (SELECT count(*) FROM ducklake_snapshots('lake') WHERE snapshot_id BETWEEN ${from} AND ${to}) = ${to - from + 1}
-      AND (SELECT count(DISTINCT table_id) FROM ${lakeCatalogue}.ducklake_table AS tables JOIN ${lakeCatalogue}.ducklake_schema USING (schema_id)
-        WHERE schema_name = 'main' AND table_name = ${quoteLiteral(stream)} AND tables.begin_snapshot <= ${to} AND coalesce(tables.end_snapshot > ${from}, true)) = 1`)) ===
-  true
-
-/** The tables of the streams that a lake had at a version. */
-const listTablesAt = async (
-  db: Database,
-  version: number,
-  at: (stream: string, version: number) => string,
-): Promise<Side['tables']> => {
-  const tables = new Map<string, Table>()
-  const streams = await db.query(`SELECT stream FROM ${at('_streams', version)} ORDER BY stream`).catch((error) => {
-    // The first version of a lake has no tables.
-    if (/Table with name _streams does not exist/.test(String(error))) return []
-    throw error
-  })
-  for (const { stream } of streams) {
-    const columns = await db.query(`DESCRIBE FROM ${at(String(stream), version)}`)
-    tables.set(String(stream), readTable(String(stream), columns))
-  }
-  return tables
-}
-
-/** A table of a lake. `last`: the newest version that has it. */
-type VersionedTable = StoredTable & { readonly last: number }
-
-/** The tables of a lake's newest version, and those that only older versions still have. */
-export const addDroppedTables = async (
-  db: Database,
-  tables: ReadonlyArray<StoredTable>,
-): Promise<ReadonlyArray<VersionedTable>> => {
-  const newest = Number(await db.scalar(`SELECT max(snapshot_id) FROM ducklake_snapshots('lake')`))
-  const dropped = await db.query(`
-    SELECT schemas.schema_name AS schema, tables.table_name AS name, max(snapshot_id) AS last
-    FROM ${lakeCatalogue}.ducklake_table AS tables JOIN ${lakeCatalogue}.ducklake_schema AS schemas USING (schema_id)
-    JOIN ${lakeCatalogue}.ducklake_snapshot ON snapshot_id >= tables.begin_snapshot AND snapshot_id < tables.end_snapshot
-    GROUP BY schema, name, tables.table_id`)
-  const found: VersionedTable[] = []
-  for (const row of dropped) {
-    const [schema, name, last] = [String(row.schema), String(row.name), Number(row.last)]
-    const sql = `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
-    const columns = await db.query(`DESCRIBE FROM lake.${sql} AT (VERSION => ${last})`)
-    const described = columns.map((column) => ({ name: String(column.column_name), type: String(column.column_type) }))
-    found.push({ schema, name, sql, last, rows: toPersonRows(name, described) })
-  }
-  return [...tables.map((table) => ({ ...table, last: newest })), ...found]
-}
-
-const compareSides = async (
+/** The differences between two sides, stream by stream. `narrow`: prepares a comparison of the rows of a stream that differ. */
+export const compareSides = async (
   db: Database,
   a: Side,
   b: Side,

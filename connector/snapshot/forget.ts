@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { addDroppedTables } from './diff'
 import {
   describeFile,
   isParquet,
@@ -10,17 +9,9 @@ import {
   removeLetters,
   removeParquetRows,
 } from './export-parquet'
-import {
-  openOwnLake,
-  type RemovedFiles,
-  requireCopyableTables,
-  rewriteCatalogue,
-  rewriteLake,
-  rewriteSnapshot,
-  unequalCopyError,
-} from './rewrite'
-import { type Database, quoteLiteral } from './store/database'
-import { closeSnapshot, type SnapshotOptions } from './store/file'
+import { requireCopyableTables, rewriteSnapshot, unequalCopyError } from './rewrite'
+import type { Database } from './store/database'
+import type { SnapshotOptions } from './store/file'
 import {
   cleanStatesSql,
   collectForgotten,
@@ -33,9 +24,8 @@ import {
   type StoredTable,
   stateTableNames,
 } from './store/forgotten'
-import { isLakePath } from './store/lake-access'
 import { snapshotFormat, updateRowCountsSql } from './store/metadata'
-import { historyTableName, listStreamTables } from './store/tables'
+import { historyTableName, listStreamTables, streamOfTable } from './store/tables'
 
 /** Whom to forget. `exports`: Parquet files, folders of them, and files of dead letters, that are cleaned too. */
 export type ForgetRequest = {
@@ -56,26 +46,33 @@ export type ForgetReceipt = {
   /** Tables and files that name no person by an id that is known here. */
   readonly not_searched: ReadonlyArray<string>
   /** Of a lake: whether its older versions were expired, and how many files went. */
-  readonly lake?: RemovedFiles & { readonly expired: boolean }
+  readonly lake?: RemovedLakeFiles & { readonly expired: boolean }
+}
+
+/** Which files of a lake went, as a receipt tells them. */
+export type RemovedLakeFiles = {
+  /** Files that no version needs any more. */
+  readonly removed_files: number
+  /** Files of the lake's tables that no version has ever named: killed processes have left them. */
+  readonly orphaned_files: number
+  /** Other Parquet files in the lake's folder, which were neither searched nor touched. */
+  readonly unknown_files: ReadonlyArray<string>
 }
 
 const hashId = (id: string): string => createHash('sha256').update(id).digest('hex')
 
 /** The tombstones, in the memory of the process that writes the file anew. */
-const tombstones = `memory.main.${forgottenTableName}`
+export const tombstones = `memory.main.${forgottenTableName}`
 
-type Removed = ForgetReceipt['removed'][number]
+export type Removed = ForgetReceipt['removed'][number]
 
-/** Adds the rows that went from a table, or from its history. */
-const addRemoved = (removed: Map<string, Removed>, name: string, gone: number): void => {
-  const historyPrefix = historyTableName('')
-  const isHistory = name.startsWith(historyPrefix)
-  const table = isHistory ? name.slice(historyPrefix.length) : name
-  const sum = removed.get(table) ?? { table, rows: 0, versions: 0 }
-  if (gone > 0) removed.set(table, { ...sum, ...(isHistory ? { versions: gone } : { rows: sum.rows + gone }) })
+/** Adds the rows that went from a table, and the older versions of them. */
+export const addRemoved = (removed: Map<string, Removed>, table: string, rows: number, versions: number): void => {
+  const before = removed.get(table) ?? { table, rows: 0, versions: 0 }
+  if (rows + versions > 0) removed.set(table, { table, rows: before.rows + rows, versions: before.versions + versions })
 }
 
-const sortRemoved = (removed: ReadonlyMap<string, Removed>): ReadonlyArray<Removed> =>
+export const sortRemoved = (removed: ReadonlyMap<string, Removed>): ReadonlyArray<Removed> =>
   [...removed.values()].sort((a, b) => (a.table < b.table ? -1 : 1))
 
 /** Counts the rows of each table anew, and marks the format, which older versions of this package refuse. */
@@ -110,7 +107,9 @@ const copyKeptRows = async (db: Database, tables: ReadonlyArray<StoredTable>): P
       db.query(`SELECT count(*) AS n, sum(hash(t)::HUGEINT)::VARCHAR AS hash FROM ${from}`)
     const [[before], [after]] = [await describe(kept), await describe(`new.${sql} AS t`)]
     if (before?.n !== after?.n || before?.hash !== after?.hash) throw unequalCopyError()
-    addRemoved(removed, name, Number(await db.scalar(`SELECT count(*) FROM old.${sql}`)) - Number(after?.n))
+    const gone = Number(await db.scalar(`SELECT count(*) FROM old.${sql}`)) - Number(after?.n)
+    const stream = streamOfTable(name)
+    addRemoved(removed, stream, stream === name ? gone : 0, stream === name ? 0 : gone)
   }
   await db.run(
     `${forgottenTableSql('new.main.')}; INSERT INTO new.main.${forgottenTableName} FROM ${tombstones}; USE new`,
@@ -121,13 +120,13 @@ const copyKeptRows = async (db: Database, tables: ReadonlyArray<StoredTable>): P
 }
 
 /** Where rows of a person may be: the tables of a file or a lake, and Parquet files. */
-type Searched = {
+export type Searched = {
   readonly tables: ReadonlyArray<StoredTable>
   readonly exported: ReadonlyArray<ParquetRows>
 }
 
 /** Fills `tombstones` with all who are forgotten by now. `attached`: the name of the file or lake. */
-const fillTombstones = async (
+export const fillTombstones = async (
   db: Database,
   attached: string,
   { tables, exported }: Searched,
@@ -145,7 +144,7 @@ const fillTombstones = async (
 }
 
 /** Takes those in `tombstones` out of Parquet files and dead letters. */
-const cleanExports = async (
+export const cleanExports = async (
   db: Database,
   files: ReadonlyArray<string>,
   exported: ReadonlyArray<ParquetRows>,
@@ -164,7 +163,10 @@ const cleanExports = async (
 const isUnsearched = ({ rows }: StoredTable | ParquetRows): boolean => forgottenRowsSql(rows) === undefined
 
 /** `others`: files of the exports that were not read. */
-const listUnsearched = ({ tables, exported }: Searched, others: ReadonlyArray<string>): ReadonlyArray<string> => [
+export const listUnsearched = (
+  { tables, exported }: Searched,
+  others: ReadonlyArray<string>,
+): ReadonlyArray<string> => [
   ...tables
     .filter((table) => isSearched(table) && isUnsearched(table) && !table.name.startsWith(historyTableName('')))
     .map(({ name }) => name),
@@ -173,8 +175,8 @@ const listUnsearched = ({ tables, exported }: Searched, others: ReadonlyArray<st
 ]
 
 /**
- * Removes the rows of persons, and their older versions, from every table of a file or a lake and from Parquet files, and leaves tombstones, by
- * which no later run brings them back. Run again after a kill, it finishes.
+ * Removes the rows of persons, and their older versions, from every table of a file and from Parquet files, and leaves tombstones, by which no
+ * later run brings them back. Run again after a kill, it finishes.
  */
 export const forgetPersons = async (
   path: string,
@@ -182,14 +184,20 @@ export const forgetPersons = async (
   now: number,
   options: SnapshotOptions = {},
 ): Promise<ForgetReceipt> => ({
-  time: new Date(now).toISOString(),
-  asked: { reviews: request.reviews.map(hashId), visit_records: request.visitRecords.map(hashId) },
-  ...(isLakePath(path)
-    ? await forgetInLake(path, request, now, options)
-    : await forgetInFile(path, request, now, options)),
+  ...describeRequest(request, now),
+  ...(await forgetInFile(path, request, now, options)),
 })
 
-type Forgotten = Omit<ForgetReceipt, 'time' | 'asked'>
+/** What a receipt tells of its request. */
+export const describeRequest = (
+  { reviews, visitRecords }: ForgetRequest,
+  now: number,
+): Pick<ForgetReceipt, 'time' | 'asked'> => ({
+  time: new Date(now).toISOString(),
+  asked: { reviews: reviews.map(hashId), visit_records: visitRecords.map(hashId) },
+})
+
+export type Forgotten = Omit<ForgetReceipt, 'time' | 'asked'>
 
 /** The file is written anew without the rows, so that no byte of them is left. */
 const forgetInFile = async (
@@ -221,79 +229,4 @@ const forgetInFile = async (
     options,
   )
   return { ...forgotten, files }
-}
-
-/**
- * The rows are deleted, the files that held them are written anew, and all older versions are expired and their files removed. What a catalogue
- * keeps of them, such as the least and the greatest text of a column, goes too.
- */
-const forgetInLake = async (
-  path: string,
-  request: ForgetRequest,
-  now: number,
-  options: SnapshotOptions,
-): Promise<Forgotten> => {
-  const { files: exportFiles, others } = listExportFiles(request.exports)
-  const snapshot = await openOwnLake(path, options)
-  const { db } = snapshot
-  let forgotten: Forgotten
-  try {
-    const tables = await listStoredTables(db, 'lake')
-    const exported = await readParquetRows(db, exportFiles)
-    await fillTombstones(db, 'lake', { tables, exported }, request, now)
-    const files = await cleanExports(db, exportFiles, exported, request)
-    const removed = await db.transaction(() => deleteRows(db, tables))
-    const expired = removed.length > 0 || (await hasOlderRows(db, tables))
-    const lakeFiles = await rewriteLake(db, expired)
-    forgotten = {
-      removed,
-      files,
-      not_searched: listUnsearched({ tables, exported }, others),
-      lake: { expired, ...lakeFiles },
-    }
-  } finally {
-    await closeSnapshot(snapshot)
-  }
-  await rewriteCatalogue(path, options)
-  return forgotten
-}
-
-/** Deletes the rows of those in `tombstones`, and keeps the tombstones. */
-const deleteRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Promise<ForgetReceipt['removed']> => {
-  const removed = new Map<string, Removed>()
-  const kept = `lake.main.${forgottenTableName}`
-  await db.run(forgottenTableSql('lake.main.'))
-  await db.run(
-    `INSERT INTO ${kept} SELECT * FROM ${tombstones} AS new
-     WHERE NOT EXISTS (SELECT 1 FROM ${kept} AS known WHERE known.kind = new.kind AND known.id = new.id)`,
-  )
-  for (const table of tables.filter(isSearched)) {
-    const where = forgottenRowsSql(table.rows, tombstones)
-    if (where === undefined) continue
-    const gone = Number(await db.scalar(`SELECT count(*) FROM lake.${table.sql} AS t WHERE ${where}`))
-    if (gone > 0) await db.run(`DELETE FROM lake.${table.sql} AS t WHERE ${where}`)
-    addRemoved(removed, table.name, gone)
-  }
-  for (const { sql } of tables.filter(({ name }) => stateTableNames.includes(name)))
-    await db.run(cleanStatesSql(`lake.${sql}`, tombstones))
-  await updateMetadata(db)
-  return sortRemoved(removed)
-}
-
-/** Whether an older version of the lake has rows of those in `tombstones`: they were deleted since, as by a run before that was killed. */
-const hasOlderRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Promise<boolean> => {
-  const first = await db.scalar(`SELECT min(snapshot_id) FROM ducklake_snapshots('lake')`)
-  for (const { schema, name, sql, rows, last } of (await addDroppedTables(db, tables)).filter(isSearched)) {
-    const where = forgottenRowsSql(rows, tombstones)
-    if (where === undefined) continue
-    const inserted = `ducklake_table_insertions('lake', ${quoteLiteral(schema)}, ${quoteLiteral(name)}, ${first}, ${last})`
-    for (const from of [`(FROM lake.${sql} AT (VERSION => ${first}))`, inserted])
-      try {
-        if (Number(await db.scalar(`SELECT count(*) FROM ${from} AS t WHERE ${where}`)) > 0) return true
-      } catch (error) {
-        // The table, or a column by which it is searched, came later.
-        if (!/does not exist|not found|Binder Error/i.test(String(error))) throw error
-      }
-  }
-  return false
 }

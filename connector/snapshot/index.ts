@@ -58,21 +58,33 @@ export {
   isFeedbackBucket,
 } from './audit/entity-statement'
 export { bucketStatement, reviewStatement } from './audit/statement'
-export { diffSnapshots, diffVersions, hashContent, isIdentical, type StreamDifference } from './diff'
-export { exportParquet, exportQuery, type ParquetPartition, partitionFormats } from './export-parquet'
-export { type ForgetReceipt, forgetPersons } from './forget'
+export { compareSides, diffSnapshots, hashContent, isIdentical, type Side, type StreamDifference } from './diff'
 export {
-  checkShare,
-  listOpenShares,
-  openLoadStates,
-  type ReceivedRangeReader,
-  readLoadStates,
-  readReceivedRange,
-  settleShares,
-  toLoadOptions,
-} from './load/earlier-runs'
+  exportParquet,
+  exportQuery,
+  listExportFiles,
+  type ParquetPartition,
+  partitionFormats,
+  readParquetRows,
+} from './export-parquet'
+export {
+  addRemoved,
+  cleanExports,
+  describeRequest,
+  type ForgetReceipt,
+  type ForgetRequest,
+  type Forgotten,
+  fillTombstones,
+  forgetPersons,
+  listUnsearched,
+  type Removed,
+  type RemovedLakeFiles,
+  sortRemoved,
+  tombstones,
+} from './forget'
+export { chooseStates, type ReceivedRangeReader, readReceivedRange, toLoadOptions } from './load/earlier-runs'
 export type { LoadSummary } from './load/stream-load'
-export { createSnapshotWriter } from './load/writer'
+export { createSnapshotWriter, type SnapshotWriter } from './load/writer'
 export { explainQueryError, lockDatabase, typeNestedMembers } from './query'
 export {
   askQuestion,
@@ -98,7 +110,7 @@ export {
 export { explainAlert, nameOwner, namePlace, type WorkItem } from './report/open-work'
 export { explainMonth, listGroupSections, renderReport } from './report/page'
 export { type Report, readReport } from './report/report'
-export { compactSnapshot } from './rewrite'
+export { compactSnapshot, copyTables, rewriteFile } from './rewrite'
 export { type DuckDBValue, type QueryResult, quoteIdentifier, type Snapshot } from './store/database'
 export { findDuckdb } from './store/duckdb'
 export {
@@ -113,7 +125,7 @@ export {
 } from './store/failures'
 export { closeSnapshot, findPathProblem, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
 export { readForgotten } from './store/forgotten'
-export { isLakePath, type LakeShare, postgresPrefix } from './store/lake-access'
+export { isLakePath, type LakeShare } from './store/lake-access'
 export {
   claimSnapshot,
   importState,

@@ -2,19 +2,23 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runOrThrow } from '../../connector/cdk'
-import type { Message, StreamInfo } from '../../connector/cdk/stream'
-import { diffVersions } from '../../connector/snapshot/diff'
-import { forgetPersons } from '../../connector/snapshot/forget'
-import { openLoadStates } from '../../connector/snapshot/load/earlier-runs'
-import { createSnapshotWriter } from '../../connector/snapshot/load/writer'
+import type { Message } from '../../connector/cdk/stream'
+import { compactLake, type KeptVersions } from '../../connector/lake/compact'
+import { diffVersions } from '../../connector/lake/diff'
+import { forgetInLake } from '../../connector/lake/forget'
+import { openLake } from '../../connector/lake/open'
+import { endShare, openLakeStates } from '../../connector/lake/shares'
 import type { Database, Snapshot } from '../../connector/snapshot/store/database'
-import { closeSnapshot, openSnapshot, type SnapshotAccess } from '../../connector/snapshot/store/file'
+import { closeSnapshot, type SnapshotAccess } from '../../connector/snapshot/store/file'
 import type { LakeShare } from '../../connector/snapshot/store/lake-access'
-import { claimSnapshot } from '../../connector/snapshot/store/metadata'
+import { claimSnapshot, metadataTablesSql } from '../../connector/snapshot/store/metadata'
+import { verifySnapshot } from '../../connector/snapshot/verify/verify'
 import { newTempPath } from '../support/files'
+import { writeLakeMessages } from '../support/lake'
 import { runProgram } from '../support/program'
 import {
   contentJson,
+  deletedReviewsInfo,
   emittedAt,
   recordsMessage,
   reviewContentsInfo,
@@ -22,7 +26,6 @@ import {
   reviewsInfo,
   startedMessage,
   streamMessages,
-  writeMessages,
 } from '../support/snapshot-messages'
 
 // A lake whose catalogue is a DuckDB file, for what depends neither on PostgreSQL nor on object storage.
@@ -37,7 +40,7 @@ const useLake = async <A>(
   body: (snapshot: Snapshot) => Promise<A>,
   options: { readonly version?: number; readonly share?: LakeShare } = {},
 ): Promise<A> => {
-  const snapshot = await runOrThrow(openSnapshot(lake, access, { lake: { env, ...options } }))
+  const snapshot = await runOrThrow(openLake(lake, access, { lake: { env, ...options } }))
   try {
     return await body(snapshot)
   } finally {
@@ -51,7 +54,7 @@ const readVersion = async (db: Database): Promise<number> =>
 /** Writes messages, and returns the version of the lake after them. */
 const write = (lake: string, ...messages: ReadonlyArray<Message>): Promise<number> =>
   useLake(lake, 'write', async (snapshot) => {
-    await writeMessages(snapshot, messages)
+    await writeLakeMessages(snapshot, messages)
     return readVersion(snapshot.db)
   })
 const writeReviews = (lake: string, ...texts: ReadonlyArray<string>): Promise<number> =>
@@ -60,7 +63,7 @@ const writeReviews = (lake: string, ...texts: ReadonlyArray<string>): Promise<nu
 const change = (lake: string, sql: string): Promise<void> => useLake(lake, 'change', ({ db }) => db.run(sql))
 const ask = (lake: string, sql: string) => useLake(lake, 'read', ({ db }) => db.scalar(sql))
 const forget = (lake: string, ...reviews: ReadonlyArray<string>) =>
-  forgetPersons(lake, { reviews, visitRecords: [], exports: [] }, emittedAt, { lake: { env } })
+  forgetInLake(lake, { reviews, visitRecords: [], exports: [] }, emittedAt, { lake: { env } })
 
 const many = Array.from({ length: 50 }, (_, id) => reviewJson(id, 1, `text ${id}`))
 const service = (address: string) => ({ address, fingerprint: Buffer.from(address).toString('hex') })
@@ -90,7 +93,7 @@ it('keeps the bounds of rows that its catalogue holds where there is nobody to f
      FROM __ducklake_metadata_lake.ducklake_column AS columns WHERE columns.table_id = kept.table_id AND columns.column_id = kept.column_id
        AND columns.column_type IN ('varchar', 'json') AND kept.min_value IS NOT NULL`,
   )
-  expect(await find()).toEqual([undefined, 0, 0])
+  expect(await find()).not.toEqual(['2', 1, 1])
   await forget(lake, '4711')
   expect(await find()).toEqual(['2', 1, 1])
 })
@@ -99,11 +102,11 @@ it('forgets what only a table had that was dropped, as by --start-anew', async (
   const lake = newLake()
   await useLake(lake, 'write', async (snapshot) => {
     await claimSnapshot(snapshot, service('http://a.example'), 'refuse')
-    await writeMessages(snapshot, streamMessages(reviewsInfo(), ...many))
+    await writeLakeMessages(snapshot, streamMessages(reviewsInfo(), ...many))
   })
   const version = await useLake(lake, 'write', async (snapshot) => {
     await claimSnapshot(snapshot, service('http://b.example'), 'empty')
-    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(100, 1, 'of b')))
+    await writeLakeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(100, 1, 'of b')))
     return readVersion(snapshot.db)
   })
   expect(await forget(lake, '4711')).toMatchObject({ lake: { expired: false } })
@@ -123,7 +126,7 @@ it('leaves its own files alone where they are named as exports', async () => {
   const lake = newLake()
   await writeReviews(lake, ...many)
   const request = { reviews: ['1'], visitRecords: [], exports: [folderOf(lake)] }
-  await expect(forgetPersons(lake, request, emittedAt, { lake: { env } })).rejects.toThrow('is a file of a lake')
+  await expect(forgetInLake(lake, request, emittedAt, { lake: { env } })).rejects.toThrow('is a file of a lake')
   expect(await ask(lake, 'SELECT count(DISTINCT text) FROM reviews')).toBe(50)
 })
 
@@ -137,7 +140,8 @@ it('compares versions of which one between was expired', async () => {
   const first = await writeReviews(lake, ...many)
   await change(
     lake,
-    `DELETE FROM reviews WHERE id = 3; INSERT INTO reviews BY NAME SELECT * REPLACE (77 AS id, uuid() AS _airbyte_raw_id) FROM reviews WHERE id = 4`,
+    `DELETE FROM _versions_reviews WHERE id = 3;
+     INSERT INTO _versions_reviews BY NAME SELECT * REPLACE (77 AS id, uuid() AS _airbyte_raw_id) FROM _versions_reviews WHERE id = 4`,
   )
   const last = await writeReviews(lake, reviewJson(60, 2, 'new'))
   const between = Array.from({ length: last - first - 1 }, (_, i) => first + 1 + i)
@@ -153,12 +157,12 @@ it('compares versions between which a table was dropped and made anew, and those
   const lake = newLake()
   const first = await useLake(lake, 'write', async (snapshot) => {
     await claimSnapshot(snapshot, service('http://a.example'), 'refuse')
-    await writeMessages(snapshot, streamMessages(reviewsInfo(), ...many))
+    await writeLakeMessages(snapshot, streamMessages(reviewsInfo(), ...many))
     return readVersion(snapshot.db)
   })
   const last = await useLake(lake, 'write', async (snapshot) => {
     await claimSnapshot(snapshot, service('http://b.example'), 'empty')
-    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1, 'of b'), reviewJson(100, 1)))
+    await writeLakeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1, 'of b'), reviewJson(100, 1)))
     return readVersion(snapshot.db)
   })
   expect(await compare(lake, first, last)).toMatchObject({ a: 50, b: 2, onlyA: 49, onlyB: 1, changed: 1 })
@@ -168,162 +172,166 @@ it('compares versions between which a table was dropped and made anew, and those
   )
 })
 
+const none = () => undefined
+
+/** Reads everything as a share, to its end. */
+const readShare = (lake: string, index: number, count = 2, now = emittedAt) =>
+  useLake(lake, 'write', async (snapshot) => {
+    const share = { index, count }
+    const states = await openLakeStates(snapshot, share, 'incremental', none, now)
+    await writeLakeMessages(snapshot, streamMessages(reviewsInfo(), ...many), { share, now: () => now })
+    await endShare(snapshot, share, ([first]) => first, now)
+    return states
+  })
+const openWhole = (lake: string) =>
+  useLake(lake, 'write', (snapshot) => openLakeStates(snapshot, undefined, 'incremental', none, emittedAt))
+
 it('starts the shares of its backfill anew with another service', async () => {
   const lake = newLake()
   const share = { index: 0, count: 2 }
   const read = (address: string) =>
     useLake(lake, 'write', async (snapshot) => {
       await claimSnapshot(snapshot, service(address), 'empty')
-      const states = await openLoadStates(snapshot, share, 'incremental', emittedAt)
-      await writeMessages(snapshot, streamMessages(reviewsInfo(), ...many), { share })
+      const states = await openLakeStates(snapshot, share, 'incremental', none, emittedAt)
+      await writeLakeMessages(snapshot, streamMessages(reviewsInfo(), ...many), { share })
       return states
     })
   expect(await read('http://a.example')).toEqual({})
   expect(await read('http://a.example')).toEqual({ reviews: { cursor: 50 } })
   expect(await read('http://b.example')).toEqual({})
+  expect(await ask(lake, 'SELECT count(*)::INT FROM _versions_reviews')).toBe(50)
+})
+
+it('goes on without shares once all of them are complete, and keeps a share out then', async () => {
+  const lake = newLake()
+  await readShare(lake, 1)
+  await expect(openWhole(lake)).rejects.toThrow('not all of them are complete')
+  await expect(readShare(lake, 0, 3)).rejects.toThrow('shared by 2 processes, and the config says 3')
+  expect(await readShare(lake, 0)).toEqual({})
+  expect(await openWhole(lake)).toEqual({ reviews: { cursor: 50 } })
+  await expect(readShare(lake, 0)).rejects.toThrow('has been read in full')
+  expect(await ask(lake, 'SELECT count(*)::INT FROM reviews')).toBe(50)
+  expect(await ask(lake, 'SELECT count(*)::INT FROM _versions_reviews')).toBe(100)
 })
 
 it('is not up to date as long as a share is not complete', async () => {
   const lake = newLake()
   const now = Date.now()
-  const read = (index: number) =>
-    useLake(lake, 'write', async (snapshot) => {
-      const share = { index, count: 2 }
-      await openLoadStates(snapshot, share, 'incremental', now)
-      await writeMessages(snapshot, streamMessages(reviewsInfo(), ...many), { share, now: () => now })
-    })
   const status = () => runProgram('feedback', ['status', '--lake', lake], { env: {} })
-  await read(1)
+  await readShare(lake, 1, 2, now)
   expect(await status()).toMatchObject({ status: 1, stdout: expect.stringContaining('reviews has 1 of 2 shares') })
-  // So it is while a share runs: nobody has counted the rows.
-  await change(lake, 'UPDATE _streams SET rows = NULL')
-  const { stdout } = await runProgram('feedback', ['status', '--lake', lake, '--json'], { env: {} })
-  expect(JSON.parse(stdout)).toMatchObject({ streams: [{ rows: 50 }] })
-  const verified = await runProgram('feedback', ['verify', '--lake', lake], { env: {} })
-  expect(verified.stdout).toMatch(/row counts/)
-  expect(verified.stdout).not.toContain('after the last load')
-  await read(0)
-  expect(await ask(lake, 'SELECT rows FROM _streams')).toBe(50)
-  expect(await status()).toMatchObject({ status: 0 })
-  // A run that is under way does not keep readers out.
-  await change(
-    lake,
-    `INSERT INTO _loads BY NAME SELECT * REPLACE (load + 10 AS load, 'running' AS status, NULL AS ended) FROM _loads`,
-  )
-  await change(lake, 'DELETE FROM _shares')
-  expect(await status()).toMatchObject({ status: 0 })
+  await readShare(lake, 0, 2, now)
+  expect(await status()).toMatchObject({ status: 0, stdout: expect.stringMatching(/reviews .* 50$/m) })
 })
 
-const share = { index: 1, count: 2 }
-const ratedInTexts: StreamInfo = {
-  ...reviewsInfo(),
-  schema: {
-    ...reviewsInfo().schema,
-    properties: { ...Object(reviewsInfo().schema.properties), rating: { type: 'string' } },
-  },
-}
-/** Writes reviews and contents as a share, and ends without an end of its streams, as a process that is killed. */
-const writeShare = (lake: string, info: StreamInfo, ...messages: ReadonlyArray<Message>): Promise<void> =>
-  useShare(lake, async (snapshot) => {
-    const writer = await createSnapshotWriter(snapshot, { now: () => emittedAt, share })
-    for (const message of [startedMessage(info), startedMessage(reviewContentsInfo()), ...messages])
-      await writer.write(message)
-    await snapshot.db.waitForWork()
-  })
-const useShare = (lake: string, body: (snapshot: Snapshot) => Promise<void>): Promise<void> =>
-  useLake(
+it('refuses a lake of the layout before, and says what to do', async () => {
+  const lake = newLake()
+  await useLake(lake, 'write', async () => undefined)
+  // As an older version of this package has made it.
+  await change(
     lake,
-    'write',
-    async (snapshot) => {
-      await openLoadStates(snapshot, share, 'incremental', emittedAt)
-      await body(snapshot)
-    },
-    { share },
+    `${['_meta', '_streams', '_state', '_loads', '_deletions'].map((name) => `DROP VIEW ${name};`).join(' ')}
+     ${['_meta', '_streams', '_states', '_loads', '_shares'].map((name) => `DROP TABLE ${name}_log;`).join(' ')} ${metadataTablesSql}`,
+  )
+  for (const access of ['read', 'write'] as const)
+    await expect(useLake(lake, access, async () => undefined)).rejects.toThrow(
+      /is a lake of an older layout, .* Start over: give an empty catalogue with --lake and an empty folder with --data\.$/,
+    )
+})
+
+const failedChecks = (lake: string) =>
+  useLake(lake, 'read', async (snapshot) =>
+    (await verifySnapshot(snapshot)).filter(({ ok }) => !ok).map(({ name }) => name),
   )
 
-it.each<[string, (lake: string, waiting: Message, all: ReadonlyArray<Message>) => Promise<void>, StreamInfo?]>([
-  ['has moved nothing', async () => undefined],
+it.each<[string, string, string]>([
+  ['a version that was changed', `UPDATE _versions_reviews SET text = 'changed' WHERE id = 7`, 'values are unchanged'],
   [
-    'has read the reviews alone again',
-    (lake, waiting, [reviews]) => writeShare(lake, reviewsInfo(), reviews as Message, waiting),
+    'a version that is not shown any more and was changed',
+    `UPDATE _versions_reviews SET text = 'x' WHERE text = 'text 1'`,
+    'values are unchanged',
   ],
+  ['a version that was removed', 'DELETE FROM _versions_reviews WHERE id = 7', 'row counts'],
+  ['an older version that was removed', `DELETE FROM _versions_reviews WHERE text = 'text 1'`, 'row counts'],
   [
-    'was cut between reviews and their contents',
-    (lake, _, [reviews]) =>
-      writeShare(
-        lake,
-        reviewsInfo(),
-        reviews as Message,
-        ...Array.from({ length: 40 }, (__, id) => recordsMessage('reviews', reviewJson(id, 1, 'x'.repeat(900_000)))),
-      ),
+    'a version that was written twice',
+    'INSERT INTO _versions_reviews FROM _versions_reviews WHERE id = 7',
+    'row counts',
   ],
-  ['has widened a column of reviews', (lake, waiting) => writeShare(lake, ratedInTexts, waiting), ratedInTexts],
+  ['a version of no load', 'UPDATE _versions_reviews SET _load = 5 WHERE id = 7', 'row counts'],
+  ['a load that was removed', 'DELETE FROM _loads_log', 'row counts'],
+  ['a state that was removed', 'DELETE FROM _states_log', 'states exist'],
   [
-    'was followed by a compaction',
-    (lake) =>
-      change(
-        lake,
-        `DELETE FROM reviews WHERE id = 3; DELETE FROM review_contents WHERE "reviewId" = 3; CALL ducklake_flush_inlined_data('lake');
-         CALL ducklake_rewrite_data_files('lake', 'reviews', delete_threshold => 0); CALL ducklake_merge_adjacent_files('lake')`,
-      ),
+    'a state that is ahead',
+    `UPDATE _states_log SET state = '{"modifiedTimeFrom":"2030-01-01T00:00:00.000Z"}'`,
+    'states are not ahead',
   ],
-  ['has lost its reviews', (lake) => change(lake, 'DELETE FROM reviews WHERE id % 2 = 0')],
-])(
-  'has each row of a review once after a share that %s, where another process reads it again',
-  async (_, between, later = reviewsInfo()) => {
-    const lake = newLake()
-    const waiting: Message = { _tag: 'Waiting', stream: 'reviews', until: 0 }
-    const ids = Array.from({ length: 40 }, (__, id) => id)
-    const all = [
-      recordsMessage('reviews', ...ids.map((id) => reviewJson(id, 1))),
-      recordsMessage('review_contents', ...ids.map((id) => contentJson(id, 1, 7))),
-    ]
-    await writeShare(lake, reviewsInfo(), ...all, waiting)
-    await between(lake, waiting, all)
-    await writeShare(lake, later, ...all, waiting)
-    const count = (table: string, key: string) =>
-      ask(lake, `SELECT count(*) || ' ' || count(DISTINCT ${key}) FROM ${table}`)
-    expect([await count('reviews', 'id'), await count('review_contents', '("reviewId", id)')]).toEqual([
-      '40 40',
-      '40 40',
-    ])
-  },
-)
-
-it.each<[string, (db: Database) => Promise<void>]>([
-  [
-    'writes reviews anew',
-    (db) =>
-      db.transaction(() =>
-        db.run(
-          'CREATE OR REPLACE TEMP TABLE again AS FROM reviews WHERE id < 5; DELETE FROM reviews WHERE id < 5; INSERT INTO reviews FROM again',
-        ),
-      ),
-  ],
-  ['removes reviews', (db) => db.run('DELETE FROM reviews WHERE id < 5')],
-])('has each row of a review once where another process %s while this one learns of the lake', async (_, meanwhile) => {
+])('sees %s', async (_, damage, check) => {
   const lake = newLake()
+  await writeReviews(lake, ...many)
+  await writeReviews(lake, reviewJson(1, 2, 'newer'))
+  expect(await failedChecks(lake)).toEqual([])
+  await change(lake, damage)
+  expect(await failedChecks(lake)).toContain(check)
+})
+
+const compact = (lake: string, kept: KeptVersions) => compactLake(lake, kept, { lake: { env } })
+const countVersions = (lake: string) => ask(lake, 'SELECT count(*)::INT FROM _versions_reviews')
+
+it.each<[KeptVersions, number, number]>([
+  ['all', 104, 103],
+  ['newest', 50, 49],
+  // Versions of which the service says that they ended years ago, and of those that ended since.
+  [{ days: 1 }, 50, 49],
+  [{ days: 100_000 }, 104, 103],
+])('keeps the versions of rows that it is told to: %j', async (kept, versions, removable) => {
+  const lake = newLake()
+  await writeReviews(lake, ...many)
+  await writeReviews(lake, ...many.slice(0, 3), ...many.map((text) => text.replace('00:01:00', '00:02:00')))
+  const deleted = [reviewJson(5, 9)]
+  const last = await write(lake, ...streamMessages(deletedReviewsInfo(), ...deleted))
+  const shown = () => ask(lake, `SELECT string_agg(t::VARCHAR, '' ORDER BY id) FROM reviews AS t`)
+  const before = await shown()
+  const { removed_versions, after } = await compact(lake, kept)
+  expect(await shown()).toBe(before)
+  expect(await countVersions(lake)).toBe(
+    versions === 104 && kept !== 'all' ? removable - 3 : versions === 104 ? 103 : removable,
+  )
+  expect(removed_versions).toBe(103 - Number(await countVersions(lake)))
+  expect(after.files).toBeLessThanOrEqual(10)
+  expect(await failedChecks(lake)).toEqual([])
+  await expect(useLake(lake, 'read', async () => undefined, { version: last })).rejects.toThrow('has no such version')
+  // What comes after it lands on it as before.
+  await writeReviews(lake, reviewJson(5, 3), reviewJson(6, 3, 'later'))
+  expect(await ask(lake, `SELECT string_agg(id || ' ' || text, ',') FROM reviews WHERE id IN (5, 6)`)).toBe('6 later')
+})
+
+it('keeps what a refresh has not ended with, and shows it once it has', async () => {
+  const lake = newLake()
+  const refresh = reviewsInfo('full_refresh')
+  await writeReviews(lake, ...many)
   const waiting: Message = { _tag: 'Waiting', stream: 'reviews', until: 0 }
-  const pages = (...ids: ReadonlyArray<number>): ReadonlyArray<Message> => [
-    recordsMessage('reviews', ...ids.map((id) => reviewJson(id, 1))),
-    recordsMessage('review_contents', ...ids.map((id) => contentJson(id, 1, 7))),
-    waiting,
-  ]
-  await writeShare(lake, reviewsInfo(), ...pages(1, 2, 3, 4, 5, 6, 7, 8))
-  await useShare(lake, async ({ db }) => {
-    let isLearning = false
-    const run: Database['run'] = async (...statement) => {
-      if (!isLearning && statement[0].startsWith('CREATE OR REPLACE TEMP TABLE _known_')) {
-        isLearning = true
-        await meanwhile(db)
-      }
-      return db.run(...statement)
-    }
-    const writer = await createSnapshotWriter({ db: { ...db, run } }, { now: () => emittedAt, share })
-    const begun = [startedMessage(reviewsInfo()), startedMessage(reviewContentsInfo())]
-    for (const message of [...begun, ...pages(11, 12), ...pages(1, 2, 3, 4)]) await writer.write(message)
-    expect(isLearning).toBe(true)
-  })
-  const count = (table: string, key: string) => ask(lake, `SELECT count(*) = count(DISTINCT ${key}) FROM ${table}`)
-  expect([await count('reviews', 'id'), await count('review_contents', '("reviewId", id)')]).toEqual([true, true])
+  const half = many.slice(0, 25)
+  await write(lake, startedMessage(refresh), recordsMessage('reviews', ...half), waiting)
+  const count = () => ask(lake, 'SELECT count(*)::INT FROM reviews')
+  expect([await count(), await countVersions(lake)]).toEqual([50, 75])
+  await compact(lake, 'newest')
+  expect([await count(), await countVersions(lake)]).toEqual([50, 75])
+  await write(lake, ...streamMessages(refresh, ...half))
+  expect(await count()).toBe(25)
+  await compact(lake, 'newest')
+  expect([await count(), await countVersions(lake)]).toEqual([25, 25])
+})
+
+it('shows rows of a review only with its newest version, also where the review came first or not at all', async () => {
+  const lake = newLake()
+  const contents = () => ask(lake, `SELECT string_agg("reviewId" || '.' || id, ' ' ORDER BY ALL) FROM review_contents`)
+  const infos = [startedMessage(reviewsInfo()), startedMessage(reviewContentsInfo())]
+  await write(lake, ...infos, recordsMessage('review_contents', contentJson(1, 1, 10), contentJson(1, 1, 11)))
+  expect(await contents()).toBe('1.10 1.11')
+  await write(lake, ...infos, recordsMessage('reviews', reviewJson(1, 2)))
+  expect(await contents()).toBe(null)
+  // A run of the contents alone.
+  await write(lake, startedMessage(reviewContentsInfo()), recordsMessage('review_contents', contentJson(1, 3, 12)))
+  expect(await contents()).toBe('1.12')
 })

@@ -8,26 +8,23 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { runOrThrow } from '../../connector/cdk'
-import type { Message } from '../../connector/cdk/stream'
+import { openLake } from '../../connector/lake/open'
+import { openLakeStates } from '../../connector/lake/shares'
 import { isIdentical, type StreamDifference } from '../../connector/snapshot/diff'
-import { openLoadStates } from '../../connector/snapshot/load/earlier-runs'
 import { createSnapshotWriter, type SnapshotWriter } from '../../connector/snapshot/load/writer'
 import { openDatabase, quoteIdentifier, quoteLiteral, type Snapshot } from '../../connector/snapshot/store/database'
-import { closeSnapshot, openSnapshot } from '../../connector/snapshot/store/file'
+import { closeSnapshot } from '../../connector/snapshot/store/file'
 import type { LakeShare } from '../../connector/snapshot/store/lake-access'
 import { drawSeed } from '../support/draws'
 import { newTempPath, writeTempFile } from '../support/files'
+import { createLakeWriter, drawnStarts, drawPages, readDrawnRows } from '../support/lake'
 import { programPath, type RunningProgram, runProgram, startProgram } from '../support/program'
 import { random } from '../support/random'
 import { freePort } from '../support/redis'
 import {
-  checkpointMessage,
-  contentJson,
-  deletedReviewsInfo,
   emittedAt,
   openMemorySnapshot,
   recordsMessage,
-  reviewContentsInfo,
   reviewJson,
   reviewsInfo,
   startedMessage,
@@ -168,12 +165,12 @@ const feedbackWell = async (...args: ReadonlyArray<string>): Promise<void> => {
 
 /** The rows of a lake in a DuckDB file, which can be compared with the service. */
 const copyToFile = async (lake: ReadonlyArray<string>): Promise<string> => {
-  const opened = await openSnapshot(lake[1] ?? '', 'read', { lake: { env: process.env } })()
+  const opened = await openLake(lake[1] ?? '', 'read', { lake: { env: process.env } })()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   const { db } = opened.right
   const path = newTempPath('duckdb')
   await db.run(`ATTACH ${quoteLiteral(path)} AS copy`)
-  for (const { name } of await db.query(`SELECT table_name AS name FROM duckdb_tables() WHERE database_name = 'lake'`))
+  for (const { name } of await db.query('SELECT stream AS name FROM _streams'))
     await db.run(`CREATE TABLE copy.${quoteIdentifier(String(name))} AS FROM ${quoteIdentifier(String(name))}`)
   await db.run('DETACH copy')
   db.close()
@@ -185,7 +182,7 @@ const findWords = async (
   name: string,
   words: string,
 ): Promise<{ readonly files: number; readonly catalogue: number }> => {
-  const opened = await openSnapshot(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env } })()
+  const opened = await openLake(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env } })()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   const { db } = opened.right
   let files = 0
@@ -229,7 +226,7 @@ const countCommitted = (name: string): number =>
   askCatalogue(
     name,
     'ducklake_data_file',
-    `SELECT sum(record_count) FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id) WHERE table_name = 'reviews' AND file.end_snapshot IS NULL`,
+    `SELECT sum(record_count) FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id) WHERE table_name = '_versions_reviews' AND file.end_snapshot IS NULL`,
   )
 
 /** The version that a reader sees, and how many tables it has. */
@@ -238,7 +235,7 @@ const readCounts = async (
   version?: number,
 ): Promise<ReadonlyArray<{ readonly version: number; readonly tables: number }>> => {
   const { db } = await runOrThrow(
-    openSnapshot(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env, version } }),
+    openLake(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env, version } }),
   )
   const rows = await db.query(
     `SELECT id::INTEGER AS version, (SELECT count(*)::INTEGER FROM duckdb_tables() WHERE database_name = 'lake') AS tables FROM ducklake_current_snapshot('lake')`,
@@ -267,9 +264,7 @@ const listOrphans = async (name: string): Promise<ReadonlyArray<string>> => {
 }
 
 const holdWords = async (keys: ReadonlyArray<string>, words: string): Promise<boolean> => {
-  const db = await runOrThrow(
-    openSnapshot('ducklake:postgres:dbname=forgetful', 'read', { lake: { env: process.env } }),
-  )
+  const db = await runOrThrow(openLake('ducklake:postgres:dbname=forgetful', 'read', { lake: { env: process.env } }))
   const files = keys.map((key) => quoteLiteral(`s3://lake/${key}`)).join(', ')
   const found = await db.db.scalar(
     `SELECT count(*) FROM read_parquet([${files}], union_by_name => true) AS t WHERE contains(t::VARCHAR, ${quoteLiteral(words)})`,
@@ -280,7 +275,7 @@ const holdWords = async (keys: ReadonlyArray<string>, words: string): Promise<bo
 
 /** Kills a writer once it has written rows of contents that are not committed. */
 const killAsItCommits = async (name: string, args: ReadonlyArray<string>): Promise<void> => {
-  const folder = `${name}/main/review_contents/`
+  const folder = `${name}/main/_versions_review_contents/`
   for (let tries = 0; tries < 10; tries += 1) {
     const before = (await listObjects(folder)).length
     const running = startProgram('feedback', args, { env })
@@ -290,6 +285,34 @@ const killAsItCommits = async (name: string, args: ReadonlyArray<string>): Promi
     if ((await listOrphans(name)).some((key) => key.startsWith(folder))) return
   }
   throw new Error('Each of ten commits was over before the kill.')
+}
+
+/** What does not depend on which of two writers was first that bring other rows of one version: that is a matter of chance. */
+const omitTies = (rows: Readonly<Record<string, unknown>>) => {
+  const pick = (table: string, ...names: ReadonlyArray<string>) =>
+    (rows[table] as ReadonlyArray<Readonly<Record<string, unknown>>>).map((row) => names.map((name) => row[name]))
+  return { ...rows, reviews: pick('reviews', 'id', 'modifiedTime', 'text'), locations: pick('locations', 'id', 'seen') }
+}
+
+/** What queries that read all rows cost, of views and of the tables below them. */
+const timeViews = async (name: string) => {
+  const { db } = await runOrThrow(openLake(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env } }))
+  const time = async (table: string, column: string): Promise<string> => {
+    const sql = `SELECT count(*), max(length(${column}::VARCHAR)) FROM ${table}`
+    // What object storage serves for the first time is kept.
+    await db.query(sql)
+    const begun = performance.now()
+    await db.query(sql)
+    return `${Math.round(performance.now() - begun)} ms`
+  }
+  const times = {
+    view: await time('reviews', 'contents'),
+    table: await time('_versions_reviews', 'contents'),
+    child: await time('review_contents', 'response'),
+    childTable: await time('_versions_review_contents', 'response'),
+  }
+  db.close()
+  return times
 }
 
 const countDoubles = async (path: string): Promise<number> => {
@@ -419,7 +442,7 @@ describe('a lake in PostgreSQL and S3', () => {
     postgres.ask('CREATE DATABASE held')
     const dataPath = newTempPath('files')
     const open = () =>
-      openSnapshot('ducklake:postgres:dbname=held', 'write', {
+      openLake('ducklake:postgres:dbname=held', 'write', {
         lake: { env: process.env, dataPath, share: { index: 0, count: 2 } },
       })()
     const snapshot = await runOrThrow(open)
@@ -429,7 +452,7 @@ describe('a lake in PostgreSQL and S3', () => {
     let holder: ChildProcess | undefined
     await snapshot.db.transaction(async () => {
       attempts += 1
-      await snapshot.db.run(`INSERT INTO _meta VALUES ('attempt', '${attempts}')`)
+      await snapshot.db.run(`INSERT INTO _meta_log VALUES (1, 'attempt', '${attempts}')`)
       if (attempts > 1) return
       holder = spawn(join(process.env.PG_BIN ?? '', 'psql'), [
         '-d',
@@ -446,7 +469,7 @@ describe('a lake in PostgreSQL and S3', () => {
       await snapshot.db.query('SELECT * FROM _streams')
     })
     expect(holder?.exitCode).toBe(0)
-    expect(await snapshot.db.scalar(`SELECT string_agg(value, ' ') FROM _meta WHERE name = 'attempt'`)).toBe('2')
+    expect(await snapshot.db.scalar(`SELECT string_agg(value, ' ') FROM _meta_log WHERE name = 'attempt'`)).toBe('2')
     const second = await open()
     expect(E.isLeft(second) && second.left).toMatchObject({ _tag: 'Transient', message: /in use by another run/ })
     await closeSnapshot(snapshot)
@@ -528,7 +551,7 @@ describe('a lake in PostgreSQL and S3', () => {
       })
     for (const [sql, wanted] of [
       ['SELECT count(*) AS n FROM reviews', '50'],
-      ["SELECT count(*) AS n FROM __ducklake_metadata_lake.ducklake_table WHERE table_name = 'reviews'", '1'],
+      ["SELECT count(*) AS n FROM __ducklake_metadata_lake.ducklake_table WHERE table_name = '_versions_reviews'", '1'],
       ['SELECT min(snapshot_id) AS n FROM "__ducklake_metadata_lake"."public"."ducklake_snapshot"', '0'],
     ] as const)
       expect((await feedback('query', ...placeOf(lake), '--format', 'csv', sql)).stdout.split('\n')[1]).toBe(wanted)
@@ -617,9 +640,9 @@ describe('a lake in PostgreSQL and S3', () => {
     // A writer that is killed as it commits leaves files with the words that no version names; beside them lies a file of someone else.
     await killAsItCommits('forgetful', ['sync', '--config', config, ...placeOf(lake), '--full-refresh'])
     const left = await listOrphans('forgetful')
-    expect(left.some((key) => key.includes('/main/review_contents/'))).toBe(true)
+    expect(left.some((key) => key.includes('/main/_versions_review_contents/'))).toBe(true)
     expect(await holdWords(left, words)).toBe(true)
-    const [stranger, notes] = ['forgetful/main/review_contents/mine.parquet', 'forgetful/notes.txt']
+    const [stranger, notes] = ['forgetful/main/_versions_review_contents/mine.parquet', 'forgetful/notes.txt']
     for (const key of [stranger, notes])
       await fetch(storageUrl(key), { method: 'PUT', body: await writeParquet(`SELECT 'of someone else' AS "text"`) })
 
@@ -690,141 +713,92 @@ describe('a lake in PostgreSQL and S3', () => {
     await service.stop()
   })
 
-  it('costs a writer of a lake no more than a quarter over one of a file', async () => {
+  it('costs a writer of a lake no more than one of a file', async () => {
     const service = await startService(300_000)
     const config = writeConfig(service)
     const select = ['--select', 'reviews,deleted_reviews']
     const file = await timedRun(['sync', '--config', config, '--db', newTempPath('duckdb'), ...select])
     const lake = await timedRun(['sync', '--config', config, ...newLake('cost'), ...select])
     await service.stop()
-    console.log(`300,000 reviews: ${file.toFixed(1)} s of CPU into a file, ${lake.toFixed(1)} s into a lake`)
-    expect(file / lake).toBeGreaterThan(0.8)
+    const perMillion = (seconds: number) => `${(seconds / 0.3).toFixed(0)} s of CPU per million rows`
+    console.log(`into a file ${perMillion(file)}, into a lake ${perMillion(lake)} (${(lake / file).toFixed(2)})`)
+    // Both have the time to begin, of which a lake's extensions take some.
+    expect(lake / file).toBeLessThan(1.1)
   })
 })
 
 describe('shares that write the same reviews', () => {
-  const steps = 40
   const indexes = [0, 1, 2]
 
-  /** Rows of a snapshot, but for what tells when and by whom they were written. */
-  const readRows = async ({ db }: Snapshot) =>
-    Object.fromEntries(
-      await Promise.all(
-        ['reviews', 'review_contents', 'deleted_reviews'].map(async (table) => [
-          table,
-          await db.query(
-            `SELECT * EXCLUDE (_airbyte_extracted_at, _airbyte_meta, _airbyte_generation_id) FROM ${table} ORDER BY ALL`,
-          ),
-        ]),
-      ),
-    )
-
   it.each([1, 2].map((n) => seed + n))('have what one writer has of them all: seed %i', async (own) => {
-    const draw = random(own)
-    const pick = (count: number) => Math.floor(draw() * count)
-    // Among few ids most are met again; among many most commits only add reviews, which the other shares learn in another way.
-    const range = own % 2 === 0 ? 25 : 150
     const name = `same_${own}`
     postgres.ask(`CREATE DATABASE ${name}`)
     const dataPath = newTempPath('files')
     const open = (share: LakeShare) =>
-      runOrThrow(
-        openSnapshot(`ducklake:postgres:dbname=${name}`, 'write', {
-          lake: { env: process.env, dataPath, share },
-        }),
-      )
-    const infos = [reviewsInfo(), reviewContentsInfo(), deletedReviewsInfo()]
+      runOrThrow(openLake(`ducklake:postgres:dbname=${name}`, 'write', { lake: { env: process.env, dataPath, share } }))
     let clock = emittedAt
-    // Each checkpoint is due for a commit.
     const options = { now: () => (clock += 20_000) }
     const expected = await openMemorySnapshot()
     const single = await createSnapshotWriter(expected, options)
     const snapshots: Snapshot[] = []
-    for (const index of indexes) snapshots.push(await open({ index, count: indexes.length }))
     const writers: SnapshotWriter[] = []
-    for (const [index, snapshot] of snapshots.entries()) {
+    for (const index of indexes) {
       const share = { index, count: indexes.length }
-      await openLoadStates(snapshot, share, 'incremental', emittedAt)
-      writers.push(await createSnapshotWriter(snapshot, { ...options, share }))
+      const snapshot = await open(share)
+      snapshots.push(snapshot)
+      await openLakeStates(snapshot, share, 'incremental', () => undefined, emittedAt)
+      writers.push(await createLakeWriter(snapshot, { ...options, share }))
     }
-    const writeAll = async (writer: SnapshotWriter, messages: ReadonlyArray<Message>) => {
-      for (const message of messages) await writer.write(message)
-    }
-    for (const writer of [single, ...writers]) await writeAll(writer, infos.map(startedMessage))
-    const declared = new Set<unknown>()
-    for (let step = 0; step < steps; step += 1) {
-      const [minute, ids] = [1 + pick(9), Array.from({ length: 1 + pick(4) }, () => 1 + pick(range))]
-      const texts = ids.map((id) => {
-        const review = JSON.parse(reviewJson(id, minute, `version ${minute} of ${id}`))
-        return JSON.stringify(step > steps / 2 ? { ...review, later: minute } : review)
-      })
-      const messages = [
-        recordsMessage('reviews', ...texts),
-        ...(pick(2) > 0
-          ? [recordsMessage('review_contents', ...ids.map((id) => contentJson(id, minute, id * 100 + (minute % 3))))]
-          : []),
-        ...(pick(4) > 0 ? [] : [recordsMessage('deleted_reviews', reviewJson(1 + pick(25), pick(10)))]),
-        ...infos.map((info) => checkpointMessage(info.name, { step })),
-      ]
-      await writeAll(single, messages)
-      await writeAll(writers[pick(writers.length)] as SnapshotWriter, messages)
-      declared.add(await snapshots[0]?.db.scalar('SELECT max(snapshot_id) FROM _streams'))
-      if (pick(10) === 0) await snapshots[0]?.db.run(`CALL ducklake_expire_snapshots('lake', older_than => now())`)
-    }
-    for (const writer of [single, ...writers]) await writer.finish()
-    const expectedRows = await readRows(expected)
-    for (const snapshot of snapshots) await closeSnapshot(snapshot)
-    await closeSnapshot(expected)
-    const lake = await runOrThrow(
-      openSnapshot(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env } }),
+    const pages = drawPages(own, writers.length)
+    for (const writer of [single, ...writers]) for (const message of drawnStarts) await writer.write(message)
+    for (const { messages } of pages) for (const message of messages) await single.write(message)
+    // Each writes its own pages at its own pace: nobody waits for another.
+    await Promise.all(
+      writers.map(async (writer, index) => {
+        for (const page of pages)
+          if (page.writer === index) for (const message of page.messages) await writer.write(message)
+      }),
     )
-    const rows = await readRows(lake)
+    for (const writer of [single, ...writers]) await writer.finish()
+    const expectedRows = await readDrawnRows(expected)
+    for (const snapshot of [...snapshots, expected]) await closeSnapshot(snapshot)
+    const lake = await runOrThrow(openLake(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env } }))
+    const rows = await readDrawnRows(lake)
     await closeSnapshot(lake)
-    expect(rows).toEqual(expectedRows)
-    // The first writer says what the streams are; the others say the same, and commits do not touch it.
-    expect(declared.size).toBe(1)
+    // Which of two rows of one version and one time came later is not the same any more.
+    expect(omitTies(rows)).toEqual(omitTies(expectedRows))
   })
 })
 
-it('keeps one row a key where a commit gives a column a wider type, which writes all rows anew', async () => {
+it('lets two shares bring the same column at once', async () => {
   postgres.ask('CREATE DATABASE wider')
   const dataPath = newTempPath('files')
   let clock = emittedAt
   const openShare = async (index: number) => {
     const share = { index, count: 2 }
     const snapshot = await runOrThrow(
-      openSnapshot('ducklake:postgres:dbname=wider', 'write', { lake: { env: process.env, dataPath, share } }),
+      openLake('ducklake:postgres:dbname=wider', 'write', { lake: { env: process.env, dataPath, share } }),
     )
-    await openLoadStates(snapshot, share, 'incremental', emittedAt)
-    // Each checkpoint is due for a commit.
-    return { snapshot, writer: await createSnapshotWriter(snapshot, { now: () => (clock += 20_000), share }) }
+    return { snapshot, writer: await createLakeWriter(snapshot, { now: () => (clock += 20_000), share }) }
   }
-  const [first, second] = [await openShare(0), await openShare(1)]
-  const info = reviewsInfo()
-  const later = {
-    ...info,
-    schema: { ...info.schema, properties: { ...Object(info.schema.properties), later: { type: 'string' } } },
-  }
-  const put = async ({ writer }: typeof first, minute: number, more: object) => {
+  const both = [await openShare(0), await openShare(1)]
+  for (const { writer } of both) await writer.write(startedMessage(reviewsInfo()))
+  const put = async ({ writer }: (typeof both)[0], minute: number, more: object) => {
     const texts = Array.from({ length: 100 }, (_, id) =>
       JSON.stringify({ ...JSON.parse(reviewJson(id, minute)), ...more }),
     )
     await writer.write(recordsMessage('reviews', ...texts))
-    await writer.write(checkpointMessage('reviews', { minute }))
     await writer.write({ _tag: 'Waiting', stream: 'reviews', until: 0 })
   }
-  for (const { writer } of [first, second]) await writer.write(startedMessage(info))
-  await put(second, 1, {})
-  await put(second, 2, {})
-  await first.writer.write(startedMessage(later))
-  await first.writer.write({ _tag: 'Waiting', stream: 'reviews', until: 0 })
-  // This share does not know the column: what it brings is JSON, wider than the text of the other one.
-  await put(second, 3, { later: 'x' })
-  const counted = await first.snapshot.db.query(
-    'SELECT count(*)::INT AS rows, count(DISTINCT id)::INT AS ids FROM reviews',
+  await Promise.all(both.map((each, i) => put(each, 1 + i, {})))
+  await Promise.all(both.map((each, i) => put(each, 3 + i, { later: i, [`own${i}`]: i })))
+  const { db } = both[0]?.snapshot ?? (await openShare(0)).snapshot
+  const counted = await db.query(
+    'SELECT count(*)::INT AS rows, count(DISTINCT id)::INT AS ids, min(later) AS later, max(own1) AS own FROM reviews',
   )
-  for (const { snapshot } of [first, second]) await closeSnapshot(snapshot)
-  expect(counted).toEqual([{ rows: 100, ids: 100 }])
+  expect(counted).toEqual([{ rows: 100, ids: 100, later: '1', own: '1' }])
+  expect(await db.scalar('SELECT count(*)::INT FROM _versions_reviews WHERE own0 IS NOT NULL')).toBe(100)
+  for (const { snapshot } of both) await closeSnapshot(snapshot)
 })
 
 describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} reviews, ${killCount} times killed (seed ${seed})`, () => {
@@ -867,11 +841,11 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
         }
       })()
       const killing = (async () => {
-        // Spread over the reviews, however fast they are written.
+        // Spread over the reviews, however fast they are written; of few reviews a writer makes one commit only, and is killed at any moment.
         while (kills < killCount && !isEnding) {
-          const wanted = ((kills + draw()) / (killCount + 1)) * reviewCount
+          const wanted = reviewCount < 200_000 ? 0 : ((kills + draw()) / (killCount + 1)) * reviewCount
           while (countCommitted('shared') < wanted && !isEnding) await sleep(1000)
-          await sleep(2000 * draw())
+          await sleep(500 + 3000 * draw())
           const all = [...running].flatMap(([index, program]) => (index === spared ? [] : [program]))
           const victim = all[Math.floor(draw() * all.length)]
           if (victim === undefined) continue
@@ -917,6 +891,17 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
       const changed = differences.filter((one) => tablesOfReviews.includes(one.stream) && !isIdentical(one))
       expect(changed).toEqual([])
       console.log(`verified, compared and read once more in ${Math.round((performance.now() - checked) / 1000)} s`)
+      const before = await timeViews('shared')
+      await feedbackWell('compact', ...placeOf(lake))
+      const compacted = await timeViews('shared')
+      console.log(
+        `a query of all reviews: ${before.view} of the view, ${compacted.view} once compacted; ${compacted.table} of its table`,
+      )
+      console.log(
+        `of all contents: ${before.child} of the view, ${compacted.child} once compacted; ${compacted.childTable} of its table`,
+      )
+      await feedbackWell('verify', ...placeOf(lake))
+      await expectTruth(service, await copyToFile(lake), comparedTables)
       expect(peak).toBeLessThan(300)
     },
     180 * minutes,

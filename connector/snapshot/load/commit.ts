@@ -1,24 +1,15 @@
 import { tombstoneColumnNames } from '../../cdk'
 import type { Database } from '../store/database'
-import { isOutOfMemory } from '../store/failures'
 import { type CursorRange, cursorSql, updateLoadsSql, updateRowCountsSql } from '../store/metadata'
-import { type Column, findReviewReference, listStreamTables, type Table } from '../store/tables'
+import { type Column, findReviewReference, type Table } from '../store/tables'
 import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
-import { addColumns, findUndeclaredColumns, hasTypes, mapToColumns } from './evolve'
-import {
-  type AddedRows,
-  isChildTable,
-  type KnownRows,
-  learnTables,
-  rememberRows,
-  wholeReviewsMessage,
-} from './known-rows'
-import { countStraysSql, findMetVersions, metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
+import { addColumns, findUndeclaredColumns, mapToColumns } from './evolve'
+import { metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import { applyKnownDeletions, applyTombstones, insertRowsSql, keepNewestSql, removeOldChildren } from './merge'
 import { findUndeclaredMembers, type SharedResult, type SharedSpool, writeShared } from './shared'
 import { type Spool, splitSpool } from './spool'
 import { type Change, countRecords, findCursorRange, type Load, type Received } from './stream-load'
-import { pickColumnsSql, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './typed-rows'
+import { typeColumnsSql, typeRows, typeValuesSql } from './typed-rows'
 
 type Changes = ReadonlyArray<Change>
 
@@ -26,10 +17,7 @@ const spoolsOf = ({ changes, shared }: Received): ReadonlyArray<Spool> =>
   [...changes, ...shared].map(({ spool }) => spool)
 
 /** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
-type Batch = { readonly change: Change; readonly table: Table; readonly batch: string; readonly staged?: TypedRows }
-
-/** What is made of the records before the transaction begins: the columns that they bring, and their rows where those wait in a temporary table. */
-type Prepared = { readonly undeclared: ReadonlyArray<Column>; readonly staged?: TypedRows & { readonly table: Table } }
+type Batch = { readonly change: Change; readonly table: Table; readonly batch: string }
 
 /** Into how many parts a commit is cut, and how often; fewer records are not cut. */
 const [partCount, mostCuts, leastCut] = [8, 3, 2000]
@@ -126,53 +114,14 @@ const commitReceived = async (
   const { changes } = received
   const oldTables = changes.map(({ load }) => load.table)
   const undo = () => changes.map(({ load }, i) => Object.assign(load, { table: oldTables[i] ?? load.table }))
-  try {
-    const prepared = await prepareChanges(db, received, tables)
-    const { added, results } = await db.transaction(
-      () => commitWithin(db, received, prepared, tables, now),
-      undo,
-      () => learnEarly(db, changes, tables),
-    )
-    for (const { load } of changes) load.made += countMade(results, load)
-    // The commit is made: what fails here is learned from the lake by the next one.
-    await rememberRows(db, added).catch(() => undefined)
-  } finally {
-    const kept = changes.flatMap(({ load }, i) => (isOfShare(db, load) ? [stagedName(i), batchName(i)] : []))
-    if (kept.length > 0) await db.run(kept.map((name) => `DROP TABLE IF EXISTS ${name}`).join('; '))
-  }
+  const undeclared = await findNewColumns(db, received)
+  const results = await db.transaction(() => commitWithin(db, received, undeclared, tables, now), undo)
+  for (const { load } of changes) load.made += countMade(results, load)
 }
 
 /** How many rows of a stream were made of the reviews. */
 const countMade = (results: ReadonlyArray<SharedResult>, { stream }: Load): number =>
   results.reduce((sum, { made }) => sum + (made.get(stream) ?? 0), 0)
-
-const stagedName = (i: number): string => `temp._rows_${i}`
-const batchName = (i: number): string => `temp._batch_${i}`
-const sharedName = (i: number): string => `_shared_${i}`
-
-/** Whether several processes write side by side: only into a lake, each its share. */
-const isOfShare = (db: Database, { share }: Change['load']): boolean => db.lake !== undefined && share !== undefined
-
-/** What the lake has of the tables that these changes have records for. */
-const learnChanged = async (
-  db: Database,
-  changes: Changes,
-  tables: ReadonlyArray<Table>,
-  isWithin: boolean,
-): Promise<ReadonlyMap<string, KnownRows>> => {
-  const keyed = changes
-    .filter(({ spool }) => spool.count() > 0)
-    .map(({ load: { table }, target }) => ({ table, key: mapToColumns(table, target).key }))
-  return keyed.length === 0 ? new Map() : learnTables(db, keyed, tables, isWithin)
-}
-
-/** The same before the transaction, as far as it can be learned: not where a version was expired just now. The transaction learns the rest. */
-const learnEarly = async (db: Database, changes: Changes, tables: ReadonlyArray<Table>): Promise<void> => {
-  if (!changes.some(({ load }) => isOfShare(db, load))) return
-  await learnChanged(db, changes, tables, false).catch((error: unknown) => {
-    if (isOutOfMemory(error)) throw error
-  })
-}
 
 /** The loads of the streams that reviews were received for. */
 const loadsOf = ({ streams }: SharedSpool, changes: Changes): ReadonlyArray<Load> =>
@@ -181,85 +130,54 @@ const loadsOf = ({ streams }: SharedSpool, changes: Changes): ReadonlyArray<Load
 const uniqueByName = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> =>
   columns.filter(({ name }, i) => columns.findIndex((other) => other.name === name) === i)
 
-/**
- * The other writers of a lake wait for as long as a transaction lasts. So a share types its rows here, which takes most of a commit, and learns what
- * the lake has, which takes a process that has just begun the longer the larger the lake is.
- */
-const prepareChanges = async (
+/** The columns that the records of each change bring, and members of the objects in shared reviews. */
+export const findNewColumns = async (
   db: Database,
   { changes, shared }: Received,
-  tables: ReadonlyArray<Table>,
-): Promise<ReadonlyArray<Prepared>> => {
-  await learnEarly(db, changes, tables)
+): Promise<ReadonlyArray<ReadonlyArray<Column>>> => {
   const members: ReadonlyMap<string, ReadonlyArray<Column>>[] = []
   for (const each of shared) members.push(await findUndeclaredMembers(db, each, loadsOf(each, changes)))
   const undeclared = await findUndeclaredColumns(
     db,
     changes.map(({ load: { table }, spool }) => ({ table, spool })),
   )
-  const prepared: Prepared[] = []
-  for (const [i, { load, spool, target }] of changes.entries()) {
-    const found = members.flatMap((each) => each.get(load.stream) ?? [])
-    const columns = [...(undeclared[i] ?? []), ...uniqueByName(found)]
-    const isStaged = isOfShare(db, load) && spool.count() > 0 && columns.length === 0
-    if (!isStaged) {
-      prepared.push({ undeclared: columns })
-      continue
-    }
-    const { table } = load
-    const rows = typeRows(table, target.generation, spool.toSql())
-    await db.run(`CREATE OR REPLACE TEMP TABLE ${stagedName(i)} AS ${rows.sql}`)
-    prepared.push({ undeclared: columns, staged: { ...rows, table, sql: `SELECT * FROM ${stagedName(i)}` } })
-  }
-  return prepared
+  return changes.map(({ load: { stream } }, i) => [
+    ...(undeclared[i] ?? []),
+    ...uniqueByName(members.flatMap((each) => each.get(stream) ?? [])),
+  ])
 }
 
-/** Returns what it has added to tables to which it has only added, of a share. */
+/** `undeclared`: the columns that each change brings. */
 const commitWithin = async (
   db: Database,
   { changes, shared }: Received,
-  prepared: ReadonlyArray<Prepared>,
+  undeclared: ReadonlyArray<ReadonlyArray<Column>>,
   tables: ReadonlyArray<Table>,
   now: number,
-): Promise<{ readonly added: ReadonlyArray<AddedRows>; readonly results: ReadonlyArray<SharedResult> }> => {
-  // Another writer of a lake may have added columns: rows that are written anew would lose what these hold.
-  const isShared = changes.some(({ load }) => isOfShare(db, load))
-  const addsColumns = prepared.some(({ undeclared }) => undeclared.length > 0)
-  const listed = isShared || (db.lake && addsColumns) ? await listStreamTables(db) : tables
+): Promise<ReadonlyArray<SharedResult>> => {
   for (const [i, { load }] of changes.entries()) {
-    if (listed !== tables) load.table = listed.find(({ name }) => name === load.stream) ?? load.table
-    const columns = prepared[i]?.undeclared ?? []
+    const columns = undeclared[i] ?? []
     if (columns.length > 0) load.table = await addColumns(db, load.table, columns)
   }
-  const currentTables = listed.map(
+  const currentTables = tables.map(
     (table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table,
   )
   const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
   const batches = changes
-    .map((change, i): Batch => {
-      const { table } = change.load
-      const staged = prepared[i]?.staged
-      // Where another writer has widened a column since, the records are typed again: a value may have another text in a wider column.
-      return { change, table, batch: batchName(i), ...(staged && hasTypes(table, staged.table) ? { staged } : {}) }
-    })
+    .map((change, i): Batch => ({ change, table: change.load.table, batch: `temp._batch_${i}` }))
     .filter(({ change: { spool } }) => spool.count() > 0)
-  const known = isShared ? await learnChanged(db, changes, currentTables, true) : new Map<string, KnownRows>()
   const results: SharedResult[] = []
   for (const [i, each] of shared.entries())
-    results.push(await writeShared(db, each, loadsOf(each, changes), currentTables, sharedName(i)))
-  const merged = new Set<Table>()
-  for (const batch of batches) if (await insertBatch(db, batch, known.get(batch.table.name))) merged.add(batch.table)
+    results.push(await writeShared(db, each, loadsOf(each, changes), currentTables, `_shared_${i}`))
+  for (const batch of batches) await insertBatch(db, batch)
   for (const batch of batches) if (batch.change.target.key.length > 0) await applyTombstones(db, batch, references)
   const reviewBatches = batches.flatMap(({ table, batch }): ReadonlyArray<ReviewBatch> => {
     const self = findReviewReference(table)
     return self === undefined ? [] : [{ ...self, batch }]
   })
-  const isWhole = isShared && Number(await db.scalar(countStraysSql(reviewBatches))) === 0
-  // Where each row comes with its review, the reviews name all.
-  const named = isWhole ? reviewBatches.filter(({ table }) => !isChildTable(table)) : reviewBatches
-  const hasGone = await applyKnownDeletions(db, [...named, ...results.map(({ batch }) => batch)], references)
+  await applyKnownDeletions(db, [...reviewBatches, ...results.map(({ batch }) => batch)], references)
   const withOthers = results.filter(({ hasOthers }) => hasOthers).map(({ batch }) => batch)
-  await removeOldChildren(db, [...named, ...withOthers], references, known)
+  await removeOldChildren(db, [...reviewBatches, ...withOthers], references)
   for (const change of changes) {
     const { load, target, status } = change
     if (change.activatesGeneration) await activateGeneration(db, load.table, target.generation, references, now)
@@ -271,8 +189,6 @@ const commitWithin = async (
     ...references.map(({ table }) => table.name),
   ])
   const states = changes.flatMap(({ load: { stream }, state }) => (state === undefined ? [] : [{ stream, state }]))
-  // A share commits often: its tables are counted once it has ended.
-  const counts = !isShared || changes.some(({ status }) => status !== 'running')
   const updates = changes.map((change) => {
     const { id, stream, table } = change.load
     const batch = batches.find((other) => other.change === change)
@@ -285,30 +201,16 @@ const commitWithin = async (
   await db.run(
     [
       ...(states.length === 0 ? [] : saveLoadStatesSql(changes[0]?.load, states, now)),
-      updateLoadsSql(updates, now, counts),
+      updateLoadsSql(updates, now),
       ...updateRowCountsSql(
         [...changedTables],
-        listed.filter(({ history }) => history).map(({ name }) => name),
-        counts,
+        tables.filter(({ history }) => history).map(({ name }) => name),
       ),
-      // `rememberRows` needs those of a share.
-      ...(isShared ? [] : batches.map(({ batch }) => `DROP TABLE ${batch}`)),
+      ...batches.map(({ batch }) => `DROP TABLE ${batch}`),
       ...results.map(({ batch: { batch } }) => `DROP TABLE ${batch}`),
     ].join(';\n'),
   )
-  const removes = changes.some(
-    ({ load: { table }, activatesGeneration, status, target }) =>
-      findReviewReference(table) !== undefined &&
-      (activatesGeneration || (status === 'complete' && target.minimumGeneration > 0)),
-  )
-  if (!isWhole || addsColumns || hasGone || removes || reviewBatches.some(({ table }) => merged.has(table)))
-    return { added: [], results }
-  db.lake?.describeCommit(wholeReviewsMessage)
-  const added = [...known].flatMap(([name, rows]) => {
-    const batch = batches.find(({ table }) => table.name === name)
-    return batch !== undefined && merged.has(batch.table) ? [] : [{ known: rows, batch: batch?.batch }]
-  })
-  return { added, results }
+  return results
 }
 
 /** The versions of the reviews that rows were made of. */
@@ -318,32 +220,22 @@ const timesOf = ({ batch: { batch, time } }: SharedResult): CursorRange => {
   return { table: batch, least, greatest, type: column.type }
 }
 
-/** Types the records of a batch into their table, one row for each key. Returns whether rows had keys that others have. */
-const insertBatch = async (
-  db: Database,
-  { change: { target, spool }, table, batch, staged }: Batch,
-  known: KnownRows | undefined,
-): Promise<boolean> => {
+/** Types the records of a batch into their table, one row for each key. */
+const insertBatch = async (db: Database, { change: { target, spool }, table, batch }: Batch): Promise<void> => {
   const { key, cursor } = mapToColumns(table, target)
   const self = findReviewReference(table)
   const wanted = new Set<string | undefined>([...key, cursor, self?.id, self?.time, ...tombstoneColumnNames])
   const columns = table.columns.filter((column) => wanted.has(column.name))
-  const valuesSql = staged ? pickColumnsSql(columns, staged.sql) : typeColumnsSql(columns, spool.toSql())
-  const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${valuesSql}`
-  const rows = staged ?? typeRows(table, target.generation, spool.toSql())
-  const knownByKey = known?.names.every((name) => key.includes(name)) ? known : undefined
+  const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${typeColumnsSql(columns, spool.toSql())}`
+  const rows = typeRows(table, target.generation, spool.toSql())
   const hasMet =
     Number(
       await db.scalar(
         key.length === 0
           ? `${batchSql}; SELECT 0`
-          : `${batchSql}; ${metKeysSql(table, batch, key, knownByKey)}; SELECT count(*) FROM _met`,
+          : `${batchSql}; ${metKeysSql(table, batch, key)}; SELECT count(*) FROM _met`,
       ),
     ) > 0
-  if (hasMet) {
-    const scope = knownByKey && (await findMetVersions(db, table, key, knownByKey))
-    await db.run(keepNewestSql(table, key, cursor, rows, scope))
-  }
+  if (hasMet) await db.run(keepNewestSql(table, key, cursor, rows))
   await db.run(insertRowsSql(table, rows, hasMet ? key : []))
-  return hasMet
 }

@@ -174,19 +174,25 @@ export const omittedMembers = (derivation: Derivation): ReadonlyArray<string> =>
   ...valuesOf(derivation).keys(),
 ]
 
-/** The table with what a run has seen so far of a stream of which each version is sent once. */
-export const seenTable = (load: number): string => `temp._seen_${load}`
+/**
+ * The table with what a run has seen so far of a stream of which each version is sent once. Rows are only added, each with the commit that
+ * has brought it, so that a commit that is tried again can take its own back.
+ */
+export type Seen = { readonly load: number | bigint; readonly commit: number }
 
-export const createSeenSql = (load: number): string =>
-  `CREATE TEMP TABLE IF NOT EXISTS _seen_${load} (key VARCHAR, content UBIGINT, time TIMESTAMPTZ)`
+const seenName = ({ load }: Seen): string => `temp._seen_${load}`
+
+export const createSeenSql = (seen: Seen): string => `
+  CREATE TEMP TABLE IF NOT EXISTS _seen_${seen.load} (commit INTEGER, key VARCHAR, content UBIGINT, time TIMESTAMPTZ)`
+
+export const forgetSeenSql = (seen: Seen): string => `DELETE FROM ${seenName(seen)} WHERE commit = ${seen.commit}`
 
 /**
  * Into `_found`: of each object that reviews name the versions that differ from the one before, in the order of the reviews; those of
- * older reviews never come after newer ones. Into the table of what was seen: the newest of each.
+ * older reviews never come after newer ones.
  */
-export const findVersionsSql = (reviews: Reviews, { derivation }: DerivedStream, load: number): string => {
-  if (derivation._tag !== 'dimension') throw new Error('Only what has an id has versions')
-  const sql = partsSql(reviews, [{ name: derivation.member, isList: false, key: 'id' }], false)
+const findVersionsSql = (reviews: Reviews, member: string, seen: Seen): string => {
+  const sql = partsSql(reviews, [{ name: member, isList: false, key: 'id' }], false)
   return `
   CREATE OR REPLACE TEMP TABLE _found AS
   SELECT *, lag(_content) OVER (PARTITION BY _key ORDER BY _seq) AS _before FROM (
@@ -195,11 +201,12 @@ export const findVersionsSql = (reviews: Reviews, { derivation }: DerivedStream,
     FROM (
       SELECT _seq, _at, _review, _time, ${textSql(reviews, 'id')} AS _key, hash(_part) AS _content, _part
       FROM (${sql})
-      UNION ALL BY NAME SELECT -1 AS _seq, key AS _key, content AS _content, time AS _time FROM ${seenTable(load)}))
+      UNION ALL BY NAME
+      SELECT -1 AS _seq, key AS _key, arg_max(content, time) AS _content, max(time) AS _time
+      FROM ${seenName(seen)} GROUP BY key))
   WHERE _last IS NULL OR _time > _last;
-  DELETE FROM ${seenTable(load)} WHERE key IN (SELECT _key FROM _found WHERE _seq >= 0);
-  INSERT INTO ${seenTable(load)} SELECT _key, arg_max(_content, _seq), max(_time) FROM _found GROUP BY _key
-    HAVING max(_seq) >= 0;
+  INSERT INTO ${seenName(seen)}
+  SELECT ${seen.commit}, _key, arg_max(_content, _time), max(_time) FROM _found WHERE _seq >= 0 GROUP BY _key;
   DELETE FROM _found WHERE _seq < 0 OR _before IS NOT DISTINCT FROM _content`
 }
 
@@ -207,26 +214,34 @@ export const findVersionsSql = (reviews: Reviews, { derivation }: DerivedStream,
 const blankPattern = `'[\\s\\x{0B}\\x{FEFF}\\p{Z}]*'`
 
 /** Into `_found`: the pairs of names that no review before has shown; a name that is blank counts as none. */
-export const findPairsSql = (reviews: Reviews, { derivation }: DerivedStream, load: number): string => {
-  if (derivation._tag !== 'pair') throw new Error('Only pairs have two names')
-  const [first, second] = derivation.names.map(
+const findPairsSql = (
+  reviews: Reviews,
+  { steps, names }: Extract<Derivation, { readonly _tag: 'pair' }>,
+  seen: Seen,
+): string => {
+  const [first, second] = names.map(
     (name) =>
       `CASE WHEN NOT regexp_full_match(${textSql(reviews, name)}, ${blankPattern}) THEN ${textSql(reviews, name)} END`,
   )
   const escaped = (name: string) => `regexp_replace(${name}, '([\\\\>])', '\\\\\\1', 'g')`
   return `
   CREATE OR REPLACE TEMP TABLE _found AS
-  SELECT *, CASE WHEN _name1 IS NULL THEN ${escaped('_name0')}
+  SELECT *, NULL::VARCHAR AS _part, CASE WHEN _name1 IS NULL THEN ${escaped('_name0')}
       ELSE concat(${escaped('_name0')} || ' ', '> ', ${escaped('_name1')}) END AS _id
   FROM (
     SELECT min(_seq) AS _seq, arg_min(_at, _seq) AS _at, arg_min(_review, _seq) AS _review,
       arg_min(_time, _seq) AS _time, _name0, _name1
     FROM (SELECT *, ${first} AS _name0, ${second} AS _name1
-      FROM (${partsSql(reviews, derivation.steps, false)}))
+      FROM (${partsSql(reviews, steps, false)}))
     WHERE _name0 IS NOT NULL OR _name1 IS NOT NULL GROUP BY _name0, _name1);
-  DELETE FROM _found WHERE _id IN (SELECT key FROM ${seenTable(load)});
-  INSERT INTO ${seenTable(load)} (key) SELECT _id FROM _found;
-  ALTER TABLE _found ADD COLUMN _part VARCHAR`
+  DELETE FROM _found WHERE _id IN (SELECT key FROM ${seenName(seen)});
+  INSERT INTO ${seenName(seen)} (commit, key) SELECT ${seen.commit}, _id FROM _found`
+}
+
+/** Into `_found`: what a stream sends once; undefined for a stream whose rows are not found in this way. */
+export const findSql = (reviews: Reviews, { derivation }: DerivedStream, seen: Seen): string | undefined => {
+  if (derivation._tag === 'dimension') return findVersionsSql(reviews, derivation.member, seen)
+  return derivation._tag === 'pair' ? findPairsSql(reviews, derivation, seen) : undefined
 }
 
 /** The rows in `_found`, each with a place of its own: one review may show several. */

@@ -34,7 +34,12 @@ export const ensureTable = async (db: Database, info: StreamInfo, table: Table |
 }
 
 /** A config that hashes an attribute makes a text of it, and a lookup has a type of its own. */
-const refuseOtherTypes = (db: Database, info: StreamInfo, table: Table, declared: ReadonlyArray<Column>): void => {
+export const refuseOtherTypes = (
+  db: Database,
+  info: StreamInfo,
+  table: Table,
+  declared: ReadonlyArray<Column>,
+): void => {
   for (const { name, type } of declared) {
     const found = table.columns.find((column) => column.name === name)
     if (found !== undefined && found.type !== type)
@@ -146,7 +151,3 @@ export const prepareTable = async (
     )
   return table
 }
-
-/** Whether a table has these columns, with their types. */
-export const hasTypes = (table: Table, { columns }: Table): boolean =>
-  columns.every(({ name, type }) => table.columns.some((other) => other.name === name && other.type === type))

@@ -1,6 +1,5 @@
-import { type Database, quoteIdentifier } from '../store/database'
-import { hasTombstonesSql, type ReviewReference, reviewsTableName, type Table } from '../store/tables'
-import { hidesVersions, isChildTable, isOfVersionsSql, type KnownRows, keyHashSql, knownSql } from './known-rows'
+import { quoteIdentifier } from '../store/database'
+import type { ReviewReference, Table } from '../store/tables'
 
 // What the tables have already of the rows of a batch: their keys, the versions of their reviews, and known deletions.
 
@@ -12,44 +11,14 @@ export const keySql = (key: ReadonlyArray<string>) => ({
   isWhole: key.map((column) => `t.${quoteIdentifier(column)} IS NOT NULL`).join(' AND '),
 })
 
-/**
- * A condition that is true for all rows of the table `t` whose keys are in `_met`: the versions that added them, or none yet where the open transaction
- * has written them anew, as it does for a wider column. DuckLake reads only the files of these. Undefined where the versions are not known.
- */
-export const findMetVersions = async (
-  db: Database,
-  table: Table,
-  key: ReadonlyArray<string>,
-  { sets, names, isChild }: KnownRows,
-): Promise<string | undefined> => {
-  if (hidesVersions(table)) return undefined
-  const hash = `hash(${names.map((name) => `k${key.indexOf(name)}`).join(', ')})`
-  const isMoved = isChild ? 'version IN (SELECT version FROM _moved)' : 'false'
-  const found = await db.query(
-    `SELECT DISTINCT version, ${isMoved} AS is_moved FROM ${knownSql(sets)} AS known SEMI JOIN (SELECT ${hash} AS key FROM _met) USING (key)`,
-  )
-  const versionsSql = `SELECT DISTINCT t.snapshot_id::INTEGER AS version FROM ${quoteIdentifier(table.name)} AS t SEMI JOIN _met ON ${keySql(key).isMet} WHERE t.snapshot_id IS NOT NULL`
-  const rows = found.some(({ is_moved }) => is_moved === true) ? await db.query(versionsSql) : found
-  const versions = rows.map(({ version }) => version)
-  return versions.includes(null) ? undefined : isOfVersionsSql(versions)
-}
-
-/**
- * Into `_met`: the keys that several rows have, all of the batch or some of the table. A key with a null meets no other. With `known`, also the keys
- * of rows that the table may have: such a key is merged too, with no other row.
- */
-export const metKeysSql = (table: Table, batch: string, key: ReadonlyArray<string>, known?: KnownRows): string => {
+/** Into `_met`: the keys that several rows have, all of the batch or some of the table. A key with a null meets no other. */
+export const metKeysSql = (table: Table, batch: string, key: ReadonlyArray<string>): string => {
   const { names, columns, isWhole } = keySql(key)
-  const hash = known && keyHashSql(known.names)
   return `
   CREATE OR REPLACE TEMP TABLE _met AS
   SELECT ${names} FROM (SELECT ${columns} FROM ${batch} AS t WHERE ${isWhole}) GROUP BY ${names} HAVING count(*) > 1
   UNION
-  ${
-    known === undefined
-      ? `SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t) SEMI JOIN (SELECT ${columns} FROM ${batch} AS t) USING (${names})`
-      : `SELECT ${columns} FROM ${batch} AS t WHERE ${isWhole} AND ${hash} IN (SELECT key FROM ${knownSql(known.sets)} AS known SEMI JOIN (SELECT ${hash} AS key FROM ${batch} AS t) USING (key))`
-  }`
+  SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t) SEMI JOIN (SELECT ${columns} FROM ${batch} AS t) USING (${names})`
 }
 
 /** A table that refers to reviews, and the temporary table with the ids and times that the open transaction adds to it. */
@@ -100,23 +69,3 @@ export const newestVersionsSql = (
   SELECT id, max(time) AS time FROM (${tables.map(referencesSql).join(' UNION ALL ')})
   WHERE id IN (${batchIdsSql(batches)})
   GROUP BY id HAVING min(time) < max(time)`
-
-/** How many versions of the batches' reviews the tables may have beside that of the batch, or the batches themselves. */
-export const countVersionsSql = (batches: ReadonlyArray<ReviewBatch>, known: ReadonlyArray<KnownRows>): string => `
-  CREATE OR REPLACE TEMP TABLE _named AS
-  ${batches.map(({ id, time, batch }) => `SELECT t.${quoteIdentifier(id)} AS id, t.${quoteIdentifier(time)} AS time FROM ${batch} AS t`).join(' UNION ')};
-  SELECT (SELECT count(*) FROM ${knownSql([...new Set(known.flatMap(({ sets }) => sets))])} AS known
-      JOIN _named ON known.key = hash(_named.id) AND known.time <> _named.time)
-    + (SELECT count(*) FROM (SELECT id FROM _named GROUP BY id HAVING min(time) < max(time)))`
-
-/** How many rows that belong to reviews the batches have without a version of their review that stays. */
-export const countStraysSql = (batches: ReadonlyArray<ReviewBatch>): string => {
-  const pairsSql = ({ id, time, batch }: ReviewBatch) =>
-    `SELECT t.${quoteIdentifier(id)} AS id, t.${quoteIdentifier(time)} AS time FROM ${batch} AS t`
-  const children = batches.filter(({ table }) => isChildTable(table)).map(pairsSql)
-  const reviews = batches.find(({ table }) => table.name === reviewsTableName)
-  if (children.length === 0) return 'SELECT 0'
-  if (reviews === undefined) return 'SELECT 1'
-  const isGoneSql = hasTombstonesSql(reviews.table, 't') ?? 'false'
-  return `SELECT count(*) FROM (${children.join(' UNION ALL ')}) ANTI JOIN (${pairsSql(reviews)} WHERE NOT ${isGoneSql}) USING (id, time)`
-}

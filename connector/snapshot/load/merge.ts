@@ -8,12 +8,12 @@ import {
   findReviewReference,
   hasTombstonesSql,
   historyTableName,
+  isChildTable,
   type ReviewReference,
   reviewsTableName,
   type Table,
 } from '../store/tables'
-import { isChildTable, type KnownRows } from './known-rows'
-import { countVersionsSql, keySql, knownDeletionsSql, newestVersionsSql, type ReviewBatch } from './lookups'
+import { keySql, knownDeletionsSql, newestVersionsSql, type ReviewBatch } from './lookups'
 import type { TypedRows } from './typed-rows'
 
 // Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of ours. Nothing
@@ -40,16 +40,12 @@ export const archiveSql = (table: Table, source: string, where: string, ended: s
 export const insertRowsSql = (table: Table, { sql, names }: TypedRows, metKey: ReadonlyArray<string>): string =>
   `INSERT INTO ${quoteIdentifier(table.name)} (${names}) SELECT ${names} FROM (${sql}) AS t${metKey.length === 0 ? '' : ` ANTI JOIN _met ON ${keySql(metKey).isMet}`}`
 
-/**
- * Puts one row for each key of `_met` in place of those that the table and the batch have. Rows of the table count as older. `scope`: a condition
- * that all rows `t` of the table with such a key meet.
- */
+/** Puts one row for each key of `_met` in place of those that the table and the batch have. Rows of the table count as older. */
 export const keepNewestSql = (
   table: Table,
   key: ReadonlyArray<string>,
   cursor: string | undefined,
   rows: TypedRows,
-  scope = 'true',
 ): string => {
   const name = quoteIdentifier(table.name)
   const seq = quoteIdentifier(findFreeName(table.columns, '_seq'))
@@ -66,7 +62,7 @@ export const keepNewestSql = (
   )
   return `
   CREATE OR REPLACE TEMP TABLE _stage AS
-  SELECT t.*, -row_number() OVER () AS ${seq} FROM ${name} AS t SEMI JOIN _met ON ${isMet} WHERE ${scope};
+  SELECT t.*, -row_number() OVER () AS ${seq} FROM ${name} AS t SEMI JOIN _met ON ${isMet};
   INSERT INTO _stage (${rows.names}, ${seq})
   SELECT ${rows.names}, ${seq} FROM (${rows.sql}) AS t SEMI JOIN _met ON ${isMet};
   CREATE OR REPLACE TEMP TABLE _ranked AS
@@ -77,7 +73,7 @@ export const keepNewestSql = (
     FROM _stage AS t)
   WINDOW best AS (PARTITION BY ${keys} ORDER BY generation DESC, cursor DESC NULLS LAST, marked, seq DESC);
   ${archiveSql(table, `_stage AS t JOIN _ranked ON t.${seq} = _ranked.seq`, '_ranked.place > 1 AND t._airbyte_raw_id <> _ranked.winner', '_ranked.ended')}
-  DELETE FROM ${name} AS t USING _met WHERE ${isMet} AND ${scope};
+  DELETE FROM ${name} AS t USING _met WHERE ${isMet};
   INSERT INTO ${name} (${columns.join(', ')}) SELECT ${columns.map((column) => `t.${column}`).join(', ')} FROM _stage AS t JOIN _ranked ON t.${seq} = _ranked.seq WHERE _ranked.place = 1;
   DROP TABLE _stage; DROP TABLE _ranked`
 }
@@ -221,17 +217,16 @@ export const removeOldRows = async (
   await db.run(removeOldGenerationsSql(table, minimumGeneration, now, part))
 }
 
-/** Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have come first. Returns whether there is one. */
+/** Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have come first. */
 export const applyKnownDeletions = async (
   db: Database,
   batches: ReadonlyArray<ReviewBatch>,
   references: ReadonlyArray<ReviewReference>,
-): Promise<boolean> => {
-  if (batches.length === 0) return false
+): Promise<void> => {
+  if (batches.length === 0) return
   const deletions = references.filter(({ table }) => table.name === deletionsTableName)
   const hasGone = Number(await db.scalar(`${knownDeletionsSql(deletions, batches)}; SELECT count(*) FROM _gone`)) > 0
   if (hasGone) await applyDeletions(db, references, [deletionsTableName])
-  return hasGone
 }
 
 /** Removes the rows of older versions of the reviews that the batches name. */
@@ -239,14 +234,11 @@ export const removeOldChildren = async (
   db: Database,
   batches: ReadonlyArray<ReviewBatch>,
   references: ReadonlyArray<ReviewReference>,
-  known: ReadonlyMap<string, KnownRows>,
 ): Promise<void> => {
   const children = references.filter(({ table }) => isChildTable(table))
   const versions = batches.filter(({ table }) => table.name !== deletionsTableName)
   if (children.length === 0 || versions.length === 0) return
   const parents = references.filter(({ table }) => table.name === reviewsTableName)
-  const versioned = [...parents, ...children].flatMap(({ table }) => known.get(table.name) ?? [])
-  if (versioned.length > 0 && Number(await db.scalar(countVersionsSql(versions, versioned))) === 0) return
   const versionsSql = newestVersionsSql([...parents, ...children], versions)
   if (Number(await db.scalar(`${versionsSql}; SELECT count(*) FROM _version`)) === 0) return
   for (const child of children) await db.run(removeOldVersionsSql(child))

@@ -3,8 +3,8 @@ import { attributeOf, type Column, chooseColumns, findReviewReference, type Tabl
 import {
   createSeenSql,
   type DerivedStream,
-  findPairsSql,
-  findVersionsSql,
+  findSql,
+  forgetSeenSql,
   memberNamesSql,
   omittedMembers,
   type Reviews,
@@ -114,9 +114,10 @@ const writeStream = async (
   const [stream] = toStream(load)
   if (stream === undefined) return 0
   const { derivation } = stream
-  if (derivation._tag === 'dimension' || derivation._tag === 'pair') {
-    const find = derivation._tag === 'dimension' ? findVersionsSql : findPairsSql
-    await db.run(`${createSeenSql(load.id)}; ${find(reviews, stream, load.id)}`)
+  const seen = { load: load.id, commit: 0 }
+  const find = findSql(reviews, stream, seen)
+  if (find !== undefined) {
+    await db.run(`${createSeenSql(seen)}; ${find}`)
     return mergeRows(db, load, typeFound(stream, reviews.isText))
   }
   const hasKey = target.key.length > 0
@@ -155,4 +156,39 @@ export const writeShared = async (
     batch: { table: first.table, id: 'id', time: 'time', batch: `temp.${batch}` },
     hasOthers: isRepeated || known.size > 0,
   }
+}
+
+/**
+ * Types reviews once, and the rows of all their streams into temporary tables, for what only appends. `commit`: the number of the commit,
+ * which may be tried again.
+ */
+export const stageShared = async (
+  db: Database,
+  { spool, hasUndeclared }: SharedSpool,
+  loads: ReadonlyArray<Load>,
+  { commit, toName }: { readonly commit: number; readonly toName: (load: Load) => string },
+): Promise<ReadonlyMap<Load, TypedRows>> => {
+  const sql = spool.toSql()
+  const parsed = reviewsOf(sql, loads.flatMap(toStream), hasUndeclared)
+  await db.run(`CREATE OR REPLACE TEMP TABLE _shared AS ${parsed.sql}`)
+  const reviews = { ...parsed, sql: 'FROM temp._shared' }
+  const staged = new Map<Load, TypedRows>()
+  for (const load of loads) {
+    const [stream] = toStream(load)
+    if (stream === undefined) continue
+    const seen = { load: load.id, commit }
+    const find = findSql(reviews, stream, seen)
+    if (find !== undefined) await db.run(`${createSeenSql(seen)}; ${forgetSeenSql(seen)}; ${find}`)
+    const rows =
+      find !== undefined
+        ? typeFound(stream, reviews.isText)
+        : stream.derivation._tag === 'record'
+          ? typeRows(load.table, load.target.generation, sql, true)
+          : typeParts(reviews, stream, false)
+    if (rows === undefined) continue
+    await db.run(`CREATE OR REPLACE TEMP TABLE ${toName(load)} AS ${rows.sql}`)
+    staged.set(load, { ...rows, sql: `SELECT * FROM temp.${toName(load)}` })
+  }
+  await db.run('DROP TABLE temp._shared')
+  return staged
 }

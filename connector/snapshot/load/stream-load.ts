@@ -14,17 +14,15 @@ import {
   updateRowCountsSql,
 } from '../store/metadata'
 import { type Column, listStreamTables, reviewsTableName, type Table } from '../store/tables'
-import { chooseLoadTarget, declareShareLoads, type LoadOptions, type LoadTarget } from './earlier-runs'
+import { chooseLoadTarget, type LoadOptions, type LoadTarget } from './earlier-runs'
 import { findColumn, mapToColumns, prepareTable, rejectStream } from './evolve'
 import type { SharedSpool } from './shared'
 import { createSpool, type Spool } from './spool'
 
 /** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
 export type Load = {
-  readonly id: number
+  readonly id: number | bigint
   readonly stream: string
-  /** Of which share of a backfill; undefined for a run that reads everything. */
-  readonly share: string | undefined
   /** How its rows are made of reviews, where they are received once for several streams. */
   readonly derivation: Derivation | undefined
   /** As text, to see whether a stream that is declared again has changed. */
@@ -67,25 +65,28 @@ export type Change = {
 /** What a commit writes: what each stream has received, and the reviews that several streams make their rows of. */
 export type Received = { readonly changes: ReadonlyArray<Change>; readonly shared: ReadonlyArray<SharedSpool> }
 
-/** What the records received since the last commit may come to until the next one begins; `millis`: how old they may be at the end of a page. */
-type CommitLimits = {
+/**
+ * What the records received since the last commit may come to until the next one begins; `millis`: how old they may
+ * be at the end of a page.
+ */
+export type CommitLimits = {
   readonly rows: number
   readonly bytes: number
   /** Of reviews from which several streams make their rows. */
   readonly sharedBytes: number
   readonly millis: number
+  /** Commits before a page that would be too much, so that what belongs to a review comes with it. */
+  readonly wholePages: boolean
 }
 
-/**
- * Larger commits cost less for each row; smaller ones lose less when a run is killed. Each commit of a lake makes files of its own, and takes its turn
- * with the other writers; the processes that share a backfill run side by side, and each needs memory in the proportion of its commits.
- */
-export const findCommitLimits = (isLake: boolean, isShare: boolean): CommitLimits => ({
+/** Larger commits cost less for each row; smaller ones lose less when a run is killed. */
+export const fileLimits: CommitLimits = {
   rows: 250_000,
-  bytes: isShare ? 30_000_000 : 64_000_000,
+  bytes: 64_000_000,
   sharedBytes: 32_000_000,
-  millis: isLake ? 30_000 : 5_000,
-})
+  millis: 5_000,
+  wholePages: false,
+}
 
 export const countRecords = (spools: ReadonlyArray<Spool>): number =>
   spools.reduce((sum, spool) => sum + spool.count(), 0)
@@ -98,22 +99,27 @@ export const takeChange = (load: Load, path: string): Change => {
   return change
 }
 
+/** The records of each stream that were received; reviews that several streams share are those of reviews. */
+export const listArrivals = ({
+  changes,
+  shared,
+}: Received): ReadonlyArray<{ readonly stream: string; readonly spool: Spool }> =>
+  [
+    ...shared.map(({ spool }) => ({ stream: reviewsTableName, spool })),
+    ...changes.map(({ load: { stream }, spool }) => ({ stream, spool })),
+  ].filter(({ spool }) => spool.count() > 0)
+
 /**
- * Adds the tombstones that records of someone forgotten give, such as the id of a review that names their visit, before any of them is
- * written. Rows that came before the record which shows whose they are go.
+ * Adds the tombstones that records of someone forgotten give, such as the id of a review that names their visit,
+ * before any of them is written. Rows that came before the record which shows whose they are go.
  */
 export const forgetArrivals = async (
   db: Database,
-  { changes, shared }: Received,
+  received: Received,
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
-  const arrived = [
-    ...shared.map(({ spool }) => ({ stream: reviewsTableName, spool })),
-    ...changes.map(({ load: { stream }, spool }) => ({ stream, spool })),
-  ]
-  for (const { stream, spool } of arrived) {
-    if (spool.count() === 0) continue
+  for (const { stream, spool } of listArrivals(received)) {
     const added = await db.withMemory(`looking for what was forgotten among the records of ${stream}`, () =>
       addFurtherIds(db, stream, spool.toSql('forgotten'), now),
     )
@@ -128,15 +134,17 @@ export const forgetArrivals = async (
   }
 }
 
-/** `forgets`: whether the file has tombstones of what was forgotten; `share`: of a lake, which this process reads. */
-type OpenOptions = {
+/** `forgets`: whether the file has tombstones of what was forgotten. */
+export type OpenOptions = {
   readonly loadOptions: Readonly<Record<string, LoadOptions>>
   readonly history: boolean
   readonly forgets: boolean
-  readonly share?: string | undefined
 }
 
-/** Prepares the streams' tables and their rows in the metadata tables. Rejects with `CommandError` if a stream cannot be written. */
+/**
+ * Prepares the streams' tables and their rows in the metadata tables. Rejects with `CommandError` if a stream cannot
+ * be written.
+ */
 export const openLoads = (
   db: Database,
   run: number,
@@ -162,37 +170,29 @@ export const openLoads = (
       const load = await openLoad(db, last + streams.length + 1, info, { ...options, tables, metadata }, now)
       streams.push({ info, load })
     }
-    await declareLoads(db, run, streams, options.share, now)
+    await declareLoads(db, run, streams, now)
     return streams.map(({ load }) => load)
   })
 
-/** Writes the rows of the loads in the metadata tables. In a lake each statement takes its time, so there is one for all loads. */
+/** Writes the rows of the loads in the metadata tables. */
 const declareLoads = async (
   db: Database,
   run: number,
   streams: ReadonlyArray<{ readonly info: StreamInfo; readonly load: Load }>,
-  share: string | undefined,
   now: number,
 ): Promise<void> => {
-  const counts = share === undefined
   const declared = streams.map(({ info, load }) => ({
     info,
     target: { ...load.target, ...mapToColumns(load.table, load.target) },
   }))
-  await declareStreams(db, declared, counts)
+  await declareStreams(db, declared)
   const rows = streams.map(
     ({ info, load }) =>
-      `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000), 0, ${countRowsSql(info.name, counts)}, ${load.target.generation}, 'running')`,
+      `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000), 0, ${countRowsSql(info.name)}, ${load.target.generation}, 'running')`,
   )
   await db.run(
     `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status) VALUES ${rows.join(', ')}`,
   )
-  if (share !== undefined)
-    await declareShareLoads(
-      db,
-      share,
-      streams.map(({ load }) => load),
-    )
 }
 
 const openLoad = async (
@@ -203,7 +203,6 @@ const openLoad = async (
     loadOptions,
     history,
     forgets,
-    share,
     tables,
     metadata,
   }: OpenOptions & { readonly tables: ReadonlyArray<Table>; readonly metadata: StreamMetadata | undefined },
@@ -220,30 +219,40 @@ const openLoad = async (
   const target = chooseLoadTarget(info, options, metadata)
   const previous = tables.find(({ name }) => name === info.name)
   const table = await prepareTable(db, info, target, { previous, key: metadata?.key ?? [], history })
-  const cursor = target.cursor === undefined ? undefined : findColumn(table, target.cursor)
-  return {
-    id,
-    stream: info.name,
-    share,
-    derivation: info.derivation,
-    schema: JSON.stringify(info.schema),
-    table,
-    target,
-    activatesGeneration: false,
-    cursor,
-    startedAt: now,
-    endedAt: undefined,
-    status: 'running',
-    records: 0,
-    made: 0,
-    sourceRecords: undefined,
-    spool: createSpool(db.path, forgets ? forgottenRecordsSql(info.name) : undefined),
-    state: undefined,
-    hasChanges: false,
-  }
+  return createLoad(db, id, info, { table, target, forgets }, now)
 }
 
-/** Why a commit failed. The records are JSON in all but a few files, so that they are looked through only once DuckDB has refused them. */
+/** A load that has received nothing. `forgets`: whether records may be of someone who was forgotten. */
+export const createLoad = (
+  { path }: Database,
+  id: Load['id'],
+  info: StreamInfo,
+  { table, target, forgets }: { readonly table: Table; readonly target: LoadTarget; readonly forgets: boolean },
+  now: number,
+): Load => ({
+  id,
+  stream: info.name,
+  derivation: info.derivation,
+  schema: JSON.stringify(info.schema),
+  table,
+  target,
+  activatesGeneration: false,
+  cursor: target.cursor === undefined ? undefined : findColumn(table, target.cursor),
+  startedAt: now,
+  endedAt: undefined,
+  status: 'running',
+  records: 0,
+  made: 0,
+  sourceRecords: undefined,
+  spool: createSpool(path, forgets ? forgottenRecordsSql(info.name) : undefined),
+  state: undefined,
+  hasChanges: false,
+})
+
+/**
+ * Why a commit failed. The records are JSON in all but a few files, so that they are looked through only once DuckDB
+ * has refused them.
+ */
 export const explainCommitFailure = ({ changes }: Received, error: unknown): unknown => {
   if (error instanceof CommandError) return error
   for (const { load, spool, records } of changes) {

@@ -49,11 +49,6 @@ export const typeColumnsSql = (columns: ReadonlyArray<Column>, spool: string): s
     : `SELECT ${columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`).join(', ')}
        FROM (${recordsOf(columns, spool).sql})`
 
-/** The same of typed rows. */
-export const pickColumnsSql = (columns: ReadonlyArray<Column>, rows: string): string =>
-  `SELECT ${columns.length === 0 ? '1 AS _row' : columns.map(({ name }) => quoteIdentifier(name)).join(', ')}
-   FROM (${rows})`
-
 /** One column of the records as `value`, with the place of each in its spool as `seq`. */
 export const typeValuesSql = (column: Column, spool: string): string =>
   `SELECT _seq AS seq, ${valueSql(column)} AS value FROM (${recordsOf([column], spool).sql})`

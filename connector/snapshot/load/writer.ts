@@ -11,29 +11,16 @@ import {
 } from '../../cdk'
 import type { Snapshot } from '../store/database'
 import { databaseWriteFailure } from '../store/failures'
-import { protectFiles } from '../store/file'
 import { forgottenRecordsSql, hasForgotten } from '../store/forgotten'
-import type { LakeShare } from '../store/lake-access'
-import { checkStateService, closeAbandonedLoadsSql, deletionsTableSql, type LoadStatus } from '../store/metadata'
-import { deletionsTableName, listStreamTables, reviewsTableName, type Table } from '../store/tables'
+import { checkStateService, type LoadStatus } from '../store/metadata'
+import { deletionsTableName, reviewsTableName } from '../store/tables'
 import { createViews } from '../store/views'
-import { commitWithinMemory } from './commit'
-import { hasRowsOf, type LoadOptions, nameShare } from './earlier-runs'
+import { hasRowsOf, type LoadOptions } from './earlier-runs'
 import { rejectStream } from './evolve'
-import { hasManyOldRows, removeOldRowsInParts } from './merge'
+import { createFileLoader, type Loader } from './loader'
 import type { SharedSpool } from './shared'
 import { createSpool, type Spool } from './spool'
-import {
-  describeCommit,
-  explainCommitFailure,
-  findCommitLimits,
-  forgetArrivals,
-  type Load,
-  type LoadSummary,
-  openLoads,
-  summarizeLoad,
-  takeChange,
-} from './stream-load'
+import { explainCommitFailure, type Load, type LoadSummary, summarizeLoad, takeChange } from './stream-load'
 
 export type SnapshotWriterOptions = {
   /** Milliseconds since 1970. */
@@ -42,8 +29,8 @@ export type SnapshotWriterOptions = {
   readonly loadOptions?: Readonly<Record<string, LoadOptions>>
   /** Keep every version of a row from now on. A file that has a history keeps it in any case. */
   readonly history?: boolean
-  /** Of a lake: the share of its backfill that this process reads. */
-  readonly share?: LakeShare | undefined
+  /** Where the rows go; a file's own tables if left out. */
+  readonly loader?: Loader | undefined
 }
 
 export type SnapshotWriter = {
@@ -58,9 +45,6 @@ export type SnapshotWriter = {
 /** The fingerprint of its service in a state's text. */
 const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 
-/** The log of the commits is brought into the file once it has grown to this. */
-const maxLogBytes = 16_000_000
-
 type TableVersion = Extract<Message, { _tag: 'TableVersion' }>
 
 /** For how long messages are taken at most before the commit that runs may go on to its next statement. */
@@ -69,31 +53,19 @@ const maxHoldMillis = 2
 /** Writes a run's messages into the snapshot. A committed state covers committed rows only, whenever the process is killed. */
 export const createSnapshotWriter = async (
   { db }: Snapshot,
-  { now, loadOptions = {}, history = false, share }: SnapshotWriterOptions,
+  { now, loadOptions = {}, history = false, loader: given }: SnapshotWriterOptions,
 ): Promise<SnapshotWriter> => {
-  // The shares of a lake wait for each other's transactions, and a lake has the table from its beginning.
-  if (share === undefined) await db.transaction(() => db.run(`${deletionsTableSql}; ${closeAbandonedLoadsSql}`))
-  const shareName = share && nameShare(share)
-  const limits = findCommitLimits(db.lake !== undefined, share !== undefined)
-  const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
-  // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups whose rows were replaced, a few
-  // at a time; by default it writes most rows of a first load a second time, only because the last group of each commit is not full.
-  // Texts take a third less room as Zstandard than by the methods that DuckDB would choose, and a quarter less time to write.
-  await db.run(
-    `SET preserve_insertion_order = false; SET write_buffer_row_group_count = 1; SET max_vacuum_tasks = ${run === 1 ? 0 : 2}`,
-  )
   const forgets = await hasForgotten(db)
   const sharedFilter = forgets ? forgottenRecordsSql(reviewsTableName) : undefined
+  const loader = given ?? (await createFileLoader(db, forgets))
+  const { limits } = loader
   const loads = new Map<string, Load>()
+  /** Reviews that were received once for several streams. */
+  const shared: SharedSpool[] = []
   const opening: StreamInfo[] = []
   /** Messages of streams that are opening. */
   const held: Message[] = []
   const checkedServices = new Set<string>()
-  /** Reviews that were received once for several streams, by these. */
-  const shared: SharedSpool[] = []
-  /** Undefined after a stream was opened. */
-  let tables: ReadonlyArray<Table> | undefined
-  const readTables = async (): Promise<ReadonlyArray<Table>> => (tables ??= await listStreamTables(db))
   /** What was received since the last commit began; `pageBytes`: since the last state too. */
   let received = { rows: 0, bytes: 0, pageBytes: 0, since: now() }
   /** The states of a page, and the ends of streams, come one after another: a commit between them would leave the others at an older page. */
@@ -119,15 +91,11 @@ export const createSnapshotWriter = async (
     received = { rows: 0, bytes: 0, pageBytes: 0, since: now() }
     if (changes.length === 0) return
     const taken = { changes, shared: shared.splice(0) }
-    const current = await readTables()
     isCommitting = true
-    pendingCommit = (forgets ? forgetArrivals(db, taken, current, now()) : Promise.resolve())
-      .then(() => commitWithinMemory(db, describeCommit(taken), taken, current, now()))
-      .catch((error) => Promise.reject(explainCommitFailure(taken, error)))
-      .then(() => db.checkpoint(maxLogBytes))
-      .then(() => protectFiles(db.path))
+    pendingCommit = loader
+      .commit(taken, now())
       .catch((error) => {
-        failed = { error }
+        failed = { error: explainCommitFailure(taken, error) }
       })
       .finally(() => {
         isCommitting = false
@@ -184,6 +152,7 @@ export const createSnapshotWriter = async (
       findShared(streams, hasUndeclared).add(row, at)
       received.rows += 1
       received.bytes += row.json.length
+      received.pageBytes += row.json.length
       if (received.rows >= limits.rows || received.bytes >= limits.sharedBytes) await startCommit()
     }
   }
@@ -209,17 +178,16 @@ export const createSnapshotWriter = async (
     }
     if (Number.isFinite(count)) load.sourceRecords = (load.sourceRecords ?? 0) + count
     isCommitDue ||= now() - received.since >= limits.millis
-    // A share commits before a page that would be too much: what comes with its review, the other shares need not learn.
-    isCommitDue ||= share !== undefined && received.bytes + received.pageBytes >= limits.bytes
+    isCommitDue ||= limits.wholePages && received.bytes + received.pageBytes >= limits.bytes
     received.pageBytes = 0
   }
 
   /** Removes most of the rows that a finished refresh has not read again, before the commit that ends it. */
   const removeOldRows = async (load: Load, minimumGeneration: number): Promise<void> => {
     await waitForCommit()
-    if (!(await hasManyOldRows(db, load.table, minimumGeneration))) return
+    if (!(await loader.oldRows?.areMany(load, minimumGeneration))) return
     await commit()
-    await removeOldRowsInParts(db, load.table, minimumGeneration, await readTables(), now())
+    await loader.oldRows?.remove(load, minimumGeneration, now())
   }
 
   const endLoad = async (load: Load, status: LoadStatus): Promise<void> => {
@@ -247,20 +215,16 @@ export const createSnapshotWriter = async (
     load.activatesGeneration = false
   }
 
-  /** Opens what was declared. Of a lake, one transaction opens all streams that start together: the other writers wait for each. */
+  /** Opens what was declared. */
   const openStreams = async (): Promise<void> => {
     if (opening.length === 0) return
     await commit()
     const infos = opening.splice(0)
-    const opened = await db.withMemory(`preparing the table of ${infos.map(({ name }) => name).join(', ')}`, () =>
-      openLoads(db, run, infos, { loadOptions, history, forgets, share: shareName }, now()),
-    )
-    for (const load of opened) loads.set(load.stream, load)
-    tables = undefined
+    for (const load of await loader.open(infos, { loadOptions, history, forgets }, now())) loads.set(load.stream, load)
     for (const message of held.splice(0)) await writeMessage(message)
   }
 
-  /** Whether a stream of a lake that is opening says, for the first time, how far it has come: one that has no rows is opened and ended with those after it. */
+  /** Whether a stream that is opening says, for the first time, how far it has come: one that has no rows is opened and ended with those after it. */
   const isHeld = (message: Message): boolean =>
     (message._tag === 'Checkpoint' || message._tag === 'Finished') &&
     opening.some(({ name }) => name === message.stream) &&
@@ -280,7 +244,7 @@ export const createSnapshotWriter = async (
         const load = loads.get(name)
         if (load?.status !== 'running') {
           opening.push(message.stream)
-          return db.lake === undefined ? openStreams() : undefined
+          return loader.opensTogether ? undefined : openStreams()
         }
         if (load.schema !== JSON.stringify(schema))
           rejectStream(
@@ -331,7 +295,7 @@ export const createSnapshotWriter = async (
     holdsRows: (streams) =>
       guardWrite(async () => {
         await commit()
-        const answer = hasRowsOf(db, streams, run)
+        const answer = hasRowsOf(db, streams, loader.run)
         // A stop may bring the next commit meanwhile: it waits for this answer.
         pendingCommit = answer.then(
           () => undefined,

@@ -254,6 +254,7 @@ const readSections = async (
 export const readReport = async (snapshot: Snapshot, options: ReportOptions): Promise<Report> => {
   const { db } = snapshot
   const { now, regions, onSection, findStateProblem } = options
+  await db.lake?.freeze()
   const made_at = new Date(now).toISOString()
   const time_zone = await readReportingTimeZone(db)
   const toMonth = (time: string) => formatMinute(time, time_zone).slice(0, 7)

@@ -25,39 +25,73 @@ export type QueryResult = {
 export type Columns = ReadonlyArray<ReadonlyArray<DuckDBValue>>
 export type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
 
+/**
+ * How a lake keeps the metadata that a file updates in place: it only appends. What saves is to be called within a
+ * transaction.
+ */
+export type LakeMetadata = {
+  /** The folder of its rows, or their address in object storage. */
+  readonly dataPath: string
+  /**
+   * Finds once, for this connection, which versions of rows are shown: for what asks many questions of one version of
+   * the lake.
+   */
+  readonly freeze: () => Promise<void>
+  readonly saveMeta: (name: string, value: string) => Promise<void>
+  readonly saveStates: (states: ReadonlyArray<readonly [stream: string, state: string]>, now: number) => Promise<void>
+  /** Marks every state as one of this service. */
+  readonly moveStates: (fingerprint: string) => Promise<void>
+  /** Removes every stream with its rows, versions, states and views. */
+  readonly empty: () => Promise<void>
+}
+
 /** One connection to one DuckDB file; its methods reject with DuckDB's own errors. */
 export type Database = {
   readonly path: string
-  /** Of a lake: its rows' folder or address of object storage, and what gives the open transaction's version a message. Undefined for a file. */
-  readonly lake?: { readonly dataPath: string; readonly describeCommit: (message: string) => void }
-  /** Runs one or more statements; only a single statement may have `values`. `types`: for values whose type DuckDB cannot infer. */
+  /** Undefined for a file. */
+  readonly lake?: LakeMetadata
+  /**
+   * Runs one or more statements; only a single statement may have `values`. `types`: for values whose type DuckDB
+   * cannot infer.
+   */
   readonly run: (sql: string, values?: QueryParameters, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
   /** Runs one statement that changes rows; returns how many. */
   readonly change: (sql: string) => Promise<number>
   readonly query: (sql: string, values?: QueryParameters) => Promise<ReadonlyArray<RowValues>>
   /** The first column of the first row; undefined if there is no row. */
   readonly scalar: (sql: string, values?: QueryParameters) => Promise<CellValue | undefined>
-  /** The rows as DuckDB's own values, for results too large for memory. Run nothing else on the connection until it is read. */
+  /**
+   * The rows as DuckDB's own values, for results too large for memory. Run nothing else on the connection until it is
+   * read.
+   */
   readonly stream: (sql: string, values?: QueryParameters) => Promise<QueryResult>
-  /** Appends at most 100,000 rows, given as the values of each column, to a temporary table of these types: all of them, or none where it rejects. */
+  /**
+   * Appends at most 100,000 rows, given as the values of each column, to a temporary table of these types: all of
+   * them, or none where it rejects.
+   */
   readonly appendColumns: (table: string, types: ReadonlyArray<DuckDBType>, columns: Columns) => Promise<void>
-  /** Commits what `body` does, or rolls it back and calls `undo`; a lake may run it again then, and `prepare` while it waits. They do not nest. */
-  readonly transaction: <A>(body: () => Promise<A>, undo?: () => void, prepare?: () => Promise<unknown>) => Promise<A>
+  /** Commits what `body` does, or rolls it back and calls `undo`; a lake may run it again then. They do not nest. */
+  readonly transaction: <A>(body: () => Promise<A>, undo?: () => void) => Promise<A>
   /** Another connection to the same file, for concurrent statements. Close it before this one. */
   readonly connect: () => Promise<Database>
   /**
-   * Runs work that changes nothing when it rejects, and runs it again with more memory where that was too little, up to the limit. Where
-   * the limit is too little, it does the same in `parts`, or rejects with a `CommandError` that names the work, such as "the check x".
+   * Runs work that changes nothing when it rejects, and runs it again with more memory where that was too little, up
+   * to the limit. Where the limit is too little, it does the same in `parts`, or rejects with a `CommandError` that
+   * names the work, such as "the check x".
    */
   readonly withMemory: <A>(name: string, work: () => Promise<A>, parts?: () => Promise<A>) => Promise<A>
-  /** Frees what DuckDB remembers of deleted rows: some 256 kB for each row group that they were in, which a checkpoint keeps. */
+  /**
+   * Frees what DuckDB remembers of deleted rows: some 256 kB for each row group that they were in, which a checkpoint
+   * keeps.
+   */
   readonly release: () => Promise<boolean>
   /** The failure of work that ran out of memory. `work`: what did not fit, such as "the check x". */
   readonly explainMemory: (work: string, error: unknown) => Failure
   /**
-   * Brings the log of the commits into the file where it has grown to `leastBytes`, with all memory that DuckDB may use: a checkpoint that
-   * runs out of memory makes the file unusable to this process. It also frees what DuckDB remembers of deleted rows, some 400 kB for each
-   * row group that they were in. Returns whether there was anything to do.
+   * Brings the log of the commits into the file where it has grown to `leastBytes`, with all memory that DuckDB may
+   * use: a checkpoint that runs out of memory makes the file unusable to this process. It also frees what DuckDB
+   * remembers of deleted rows, some 400 kB for each row group that they were in. Returns whether there was anything
+   * to do.
    */
   readonly checkpoint: (leastBytes?: number) => Promise<boolean>
   /** Gives DuckDB at once all that it may use: for work that cannot be run again. */
@@ -85,7 +119,10 @@ export type Snapshot = { readonly db: Database }
 export type DatabaseOptions = {
   /** By default the file is read and written, and created if it is missing. */
   readonly readOnly?: boolean
-  /** What DuckDB may use in addition to the JavaScript heap, in bytes: the first at once, each other where the one before was too little. */
+  /**
+   * What DuckDB may use in addition to the JavaScript heap, in bytes: the first at once, each other where the one
+   * before was too little.
+   */
   readonly memory?: ReadonlyArray<number>
   readonly threads?: number
   /** Of a database in memory: the file beside which it puts what does not fit. */
@@ -111,7 +148,10 @@ export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskE
       error instanceof CommandError ? error.failure : databaseOpenFailure(path, error, options.memory?.at(-1)),
   )
 
-/** Opens a file with so much memory, in bytes. What is written in small groups has checkpoints only where `checkpoint` makes them. */
+/**
+ * Opens a file with so much memory, in bytes. What is written in small groups has checkpoints only where `checkpoint`
+ * makes them.
+ */
 const openWithin = async (path: string, options: DatabaseOptions, limit: number | undefined): Promise<Database> => {
   const { DuckDBInstance } = loadDuckdb()
   const { attachOptions, memory = [], readOnly } = options
@@ -143,8 +183,9 @@ const checkpointLog = async (connection: Connection, setter: MemorySetter, least
 }
 
 /**
- * Closes a file and opens it again where work in it ran out of memory: rows that it was deleting when it ran out stay marked in this process after
- * the rollback, and would conflict. It also frees what DuckDB remembers of deleted rows. Returns whether there was a log to bring into the file.
+ * Closes a file and opens it again where work in it ran out of memory: rows that it was deleting when it ran out stay
+ * marked in this process after the rollback, and would conflict. It also frees what DuckDB remembers of deleted rows.
+ * Returns whether there was a log to bring into the file.
  */
 const reopenFile = async (
   connection: Connection,

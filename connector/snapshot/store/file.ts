@@ -18,8 +18,6 @@ import * as TE from 'fp-ts/TaskEither'
 import { CommandError, configFailure, defined, type Failure, pathFailure } from '../../cdk'
 import { type Database, type DatabaseOptions, openDatabase, type Snapshot } from './database'
 import { chooseMemoryLimit, databaseOpenFailure, foreignFileFailure, listMemorySteps, storageVersion } from './failures'
-import { openLake } from './lake'
-import { describeLake, isLakePath, isRemote, type LakeOptions, requireOwnFolder } from './lake-access'
 import { metadataTablesSql, snapshotFormat } from './metadata'
 
 /** `write` creates the file if it is missing; `change` and `read` need an existing file. */
@@ -32,11 +30,15 @@ export type SnapshotAccess = 'write' | 'change' | 'read'
  */
 export const snapshotAttachOptions = `ROW_GROUP_SIZE 4096, STORAGE_VERSION '${storageVersion}'`
 
+/** What DuckDB has at first to write, in bytes, and how many times as much at each further step. */
+export const writerMemory = { leastMemory: 96e6, memoryGrowth: 2 } as const
+
 /** `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. `memoryGrowth`: how many times as much it has at each further step. */
 const accessOptions: Readonly<
   Record<SnapshotAccess, DatabaseOptions & { readonly leastMemory?: number; readonly memoryGrowth?: number }>
 > = {
-  write: { leastMemory: 96e6, memoryGrowth: 2, threads: 1, attachOptions: snapshotAttachOptions },
+  // A second thread would mostly wait, and takes a third more CPU for it.
+  write: { ...writerMemory, threads: 1, attachOptions: snapshotAttachOptions },
   change: {},
   read: { leastMemory: 192e6, memoryGrowth: 2, readOnly: true },
 }
@@ -48,7 +50,6 @@ export type SnapshotOptions = {
   readonly memoryLimit?: number | undefined
   /** How many threads DuckDB has to read a file; one for each processor if left out. */
   readonly threads?: number | undefined
-  readonly lake?: LakeOptions | undefined
 }
 
 /** For how long to wait for a file that another process uses. */
@@ -78,16 +79,19 @@ export const protectFiles = (path: string): void => {
 }
 
 /** Opens a snapshot. Refuses any other file, and does not change it. */
-export const openSnapshot =
-  (
-    path: string,
-    access: SnapshotAccess = 'write',
-    { wait, memoryLimit = chooseMemoryLimit(), threads, lake }: SnapshotOptions = {},
-  ): TaskEither<Failure, Snapshot> =>
+export const openSnapshot = (
+  path: string,
+  access: SnapshotAccess = 'write',
+  { wait, memoryLimit = chooseMemoryLimit(), threads }: SnapshotOptions = {},
+): TaskEither<Failure, Snapshot> => openWaiting(openOnce(path, access, { memoryLimit, threads }), wait)
+
+/** Opens what another process may use, again and again for as long as `wait` says. */
+export const openWaiting =
+  <A>(open: TaskEither<Failure, A>, wait: FileWait | undefined): TaskEither<Failure, A> =>
   async () => {
     const until = performance.now() + (wait?.millis ?? 0)
     for (;;) {
-      const opened = await openOnce(path, access, { memoryLimit, threads, lake })()
+      const opened = await open()
       // A file in use is the only failure that passes by itself.
       const mayPass = E.isLeft(opened) && opened.left._tag === 'Transient'
       if (!mayPass || wait === undefined || wait.stop.aborted || performance.now() >= until) return opened
@@ -165,57 +169,19 @@ const unfinishedFileFailure = (path: string): Failure =>
     `${path} holds nothing: the machine stopped, or the disk was full, while it was made. feedback sync makes it anew.`,
   )
 
-type HowToOpen = Pick<SnapshotOptions, 'threads' | 'lake'> & { readonly memoryLimit: number }
+type HowToOpen = Pick<SnapshotOptions, 'threads'> & { readonly memoryLimit: number }
 
 /** Opens a file; one that was not made to its end is made anew. */
 const openOnce = (path: string, access: SnapshotAccess, how: HowToOpen): TaskEither<Failure, Snapshot> =>
   pipe(
-    isLakePath(path) ? openLakeTables(path, access, how.memoryLimit, how.lake ?? {}) : openExisting(path, access, how),
+    openExisting(path, access, how),
     TE.orElse((failure) => {
-      if (isLakePath(path) || failure._tag === 'Transient' || !canRead(path) || !isUnfinished(path))
-        return TE.left(failure)
+      if (failure._tag === 'Transient' || !canRead(path) || !isUnfinished(path)) return TE.left(failure)
       if (access !== 'write') return TE.left(unfinishedFileFailure(path))
       rmSync(path)
       return openExisting(path, access, how)
     }),
   )
-
-/** What DuckDB has at first to write a share of a lake's backfill, in bytes, and how many times as much at each further step: many run side by side. */
-const [shareMemory, shareMemoryGrowth] = [40e6, 1.25]
-
-/** What is wrong with the file of a lake's catalogue, or with the place of its rows; both would be made, or be read as a table. */
-const findLakeProblem = (path: string, { dataPath = '' }: LakeOptions): Failure | undefined => {
-  if (/^[a-z][\w+.-]+:\//i.test(dataPath) && !isRemote(dataPath))
-    return configFailure(
-      `--data ${dataPath} is neither a folder nor an address of storage that a lake can use. Give a folder, or an address that begins with s3://, gs://, gcs://, r2:// or https://.`,
-    )
-  const [, file] = /^ducklake:(?!(?:postgres|sqlite|mysql):)(?:duckdb:)?(.+)$/s.exec(path) ?? []
-  return file !== undefined && findPathProblem(file) !== undefined
-    ? configFailure(
-        `${describeLake(path)}: the file is not the catalogue of a lake, or may not be read. It was not changed; give another --lake.`,
-      )
-    : undefined
-}
-
-const openLakeTables = (
-  path: string,
-  access: SnapshotAccess,
-  memoryLimit: number,
-  lake: LakeOptions,
-): TaskEither<Failure, Snapshot> => {
-  const problem = findLakeProblem(path, lake)
-  if (problem !== undefined) return TE.left(problem)
-  // A reader has all memory at once, since a database in memory does not repeat its statements with more.
-  const isRead = access === 'read'
-  const { leastMemory = memoryLimit, memoryGrowth } = accessOptions.write
-  const [least, growth] = lake.share === undefined ? [leastMemory, memoryGrowth] : [shareMemory, shareMemoryGrowth]
-  const memory = isRead ? [memoryLimit] : listMemorySteps(least, memoryLimit, growth)
-  return pipe(
-    // A writer has one thread beside the one that reads: a second would mostly wait for the first, and take a tenth of the CPU for it.
-    openLake(path, access, lake, { memory, ...(isRead ? {} : { threads: 1 }) }),
-    TE.flatMap((db) => prepare(db, access)),
-  )
-}
 
 const openExisting = (
   path: string,
@@ -239,43 +205,45 @@ const openExisting = (
 
 const prepare = (db: Database, access: SnapshotAccess): TaskEither<Failure, Snapshot> =>
   pipe(
+    prepareWith(db, () => prepareTables(db, access)),
+    TE.tapIO(() => () => access !== 'read' && protectFiles(db.path)),
+  )
+
+/** Makes sure that what was opened holds our tables, and closes it if it does not. */
+export const prepareWith = (
+  db: Database,
+  prepareOpened: () => Promise<E.Either<Failure, Snapshot>>,
+): TaskEither<Failure, Snapshot> =>
+  pipe(
     TE.tryCatch(
-      () => db.withMemory('opening the file', () => prepareTables(db, access)),
+      () => db.withMemory('opening the file', prepareOpened),
       (error) => (error instanceof CommandError ? error.failure : databaseOpenFailure(db.path, error)),
     ),
     TE.flatMapEither((result) => {
       if (E.isLeft(result)) db.close()
-      else if (access !== 'read') protectFiles(db.path)
       return result
     }),
   )
 
-const listTables = async (db: Database): Promise<ReadonlyArray<string>> =>
+export const listTableNames = async (db: Database): Promise<ReadonlyArray<string>> =>
   (await db.query('SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database()')).map(
     ({ name }) => String(name),
   )
 
-const foreignTablesFailure = ({ path, lake }: Database, tables: ReadonlyArray<string>): Failure => {
-  if (lake !== undefined && tables.length === 0)
-    return configFailure(
-      `${path} has no tables at this version: nothing was written yet. Give a later one with --at; feedback sync writes the first.`,
-    )
-  const [kind, option] = lake === undefined ? ['DuckDB file', '--db'] : ['lake', '--lake']
-  return configFailure(
-    `${path} is a ${kind}, but not a snapshot: it holds the tables ${tables.slice(0, 5).join(', ')} and no _loads. It was not changed; give another path with ${option}.`,
+const foreignTablesFailure = ({ path }: Database, tables: ReadonlyArray<string>): Failure =>
+  configFailure(
+    `${path} is a DuckDB file, but not a snapshot: it holds the tables ${tables.slice(0, 5).join(', ')} and no _loads. It was not changed; give another path with --db.`,
   )
-}
 
 const prepareTables = async (db: Database, access: SnapshotAccess): Promise<E.Either<Failure, Snapshot>> => {
-  const tables = await listTables(db)
-  if (tables.length === 0 && access !== 'read')
-    await db.transaction(async () => {
-      // Another writer of the lake may have made them meanwhile.
-      if ((await listTables(db)).length > 0) return
-      if (db.lake !== undefined) await requireOwnFolder(db, db.lake.dataPath)
-      await db.run(metadataTablesSql)
-    })
+  const tables = await listTableNames(db)
+  if (tables.length === 0 && access !== 'read') await db.transaction(() => db.run(metadataTablesSql))
   else if (!tables.includes('_meta') || !tables.includes('_loads')) return E.left(foreignTablesFailure(db, tables))
+  return checkFormat(db)
+}
+
+/** Refuses what a newer version of this package has written. */
+export const checkFormat = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
   const format = Number(await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`))
   return format > snapshotFormat
     ? E.left(

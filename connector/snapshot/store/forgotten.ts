@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { regionsTableName } from './metadata'
-import { deletionsTableName, foldCase, historyTableName, reviewsTableName, type Table } from './tables'
+import { deletionsTableName, foldCase, historyTableName, reviewsTableName, streamOfTable, type Table } from './tables'
 
 // A review that was forgotten stays known by its id, or every run would bring it back. What comes from elsewhere, such as the id of a visit, is
 // kept as a hash: only its equality counts.
@@ -66,7 +66,7 @@ export type PersonRows = {
   readonly isComment: boolean
 }
 
-const reviewTables: ReadonlyArray<string> = [reviewsTableName, deletionsTableName, '_deletions']
+const reviewTables: ReadonlyArray<string> = [reviewsTableName, deletionsTableName, '_deletions', '_review_times']
 const commentsTableName = 'comments'
 
 /** The type of a text that may be JSON, as Parquet files have it. */
@@ -83,8 +83,7 @@ export const toPersonRows = (
 ): PersonRows => {
   const byName = new Map(columns.map((column) => [foldCase(column.name), column]))
   const has = (...names: ReadonlyArray<string>) => names.every((name) => byName.has(foldCase(name)))
-  const historyPrefix = historyTableName('')
-  const stream = table.startsWith(historyPrefix) ? table.slice(historyPrefix.length) : table
+  const stream = streamOfTable(table)
   const isCopy = has('id', 'modifiedTime') && ['contents', 'visitRecordId', 'surveyBarCode'].some((name) => has(name))
   return {
     isReview: reviewTables.includes(stream) || isCopy,
@@ -125,11 +124,12 @@ export const listStoredTables = async (db: Database, attached: string): Promise<
   }))
 
 /** Tables with states in their column `state`. */
-export const stateTableNames: ReadonlyArray<string> = ['_state', '_shares']
+export const stateTableNames: ReadonlyArray<string> = ['_state', '_states_log']
 
 /** What has ids of its own, or none at all. */
 const metadataNames: ReadonlyArray<string> = [
-  ...['_meta', '_streams', '_loads', forgottenTableName, regionsTableName],
+  ...['_meta', '_streams', '_loads', '_meta_log', '_streams_log', '_loads_log', '_shares_log'],
+  ...[forgottenTableName, regionsTableName],
   ...stateTableNames,
 ]
 

@@ -1,8 +1,77 @@
 /**
- * A DuckDB file: opening it, running SQL on it, and the values it returns. Snapshots and the sandbox keep their data in one.
- * Takes a path; returns a `Database` whose methods reject with DuckDB's own errors, or a `Failure` that tells the user why the
- * file does not open.
+ * A DuckDB file: opening it, running SQL on it, the values it returns, and what its tables are called. Snapshots, lakes and the sandbox keep
+ * their data in one. Takes a path; returns a `Database` whose methods reject with DuckDB's own errors, or a `Failure` that tells the user
+ * why the file does not open.
  */
-export { type Database, openDatabase, quoteIdentifier, quoteLiteral } from './database'
-export { findAddressProblem, findPathProblem } from './file'
+export {
+  type Database,
+  type DatabaseOptions,
+  type LakeMetadata,
+  openDatabase,
+  quoteIdentifier,
+  quoteLiteral,
+  type Snapshot,
+} from './database'
+export {
+  busyLakeFailure,
+  chooseMemoryLimit,
+  databaseOpenFailure,
+  isOutOfMemory,
+  listMemorySteps,
+} from './failures'
+export {
+  checkFormat,
+  closeSnapshot,
+  findAddressProblem,
+  findPathProblem,
+  listTableNames,
+  openWaiting,
+  prepareWith,
+  type SnapshotAccess,
+  type SnapshotOptions,
+  writerMemory,
+} from './file'
+export {
+  addFurtherIds,
+  cleanStatesSql,
+  forgottenRowsSql,
+  forgottenTableName,
+  forgottenTableSql,
+  hasForgotten,
+  isSearched,
+  listStoredTables,
+  type StoredTable,
+  stateTableNames,
+  toPersonRows,
+} from './forgotten'
+export { dataFilePattern, type LakeShare, lakeAuthor } from './lake-access'
+export {
+  cursorSql,
+  dropOwnViews,
+  firstFormat,
+  readSnapshotState,
+  regionsTableName,
+  settledName,
+  snapshotFormat,
+  viewsHashName,
+} from './metadata'
+export { defineVersions } from './models'
+export {
+  airbyteColumns,
+  type Column,
+  columnsFromSchema,
+  deletedAtSql,
+  deletionsTableName,
+  findReviewReference,
+  hasTombstonesSql,
+  historyTableName,
+  isChildTable,
+  listStreamTables,
+  loadColumnName,
+  readTable,
+  reviewsTableName,
+  streamOfTable,
+  type Table,
+  versionsTableName,
+} from './tables'
 export type { CellValue, RowValues } from './values'

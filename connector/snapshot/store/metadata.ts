@@ -57,11 +57,10 @@ export const listStreamMetadata = async (db: Database): Promise<ReadonlyArray<St
     hasState: row.has_state === true,
   }))
 
-/** The number of rows of a table. Without `counts` null: to count a lake's rows takes a request for each of its files. */
-export const countRowsSql = (table: string, counts: boolean): string =>
-  counts ? `(SELECT count(*) FROM ${quoteIdentifier(table)})` : 'NULL'
+/** The number of rows of a table. */
+export const countRowsSql = (table: string): string => `(SELECT count(*) FROM ${quoteIdentifier(table)})`
 
-/** Writes the streams' rows in `_streams`; `counts`: whether their tables are counted. */
+/** Writes the streams' rows in `_streams`. */
 export const declareStreams = async (
   db: Database,
   streams: ReadonlyArray<{
@@ -76,21 +75,17 @@ export const declareStreams = async (
       readonly resetsState: boolean
     }
   }>,
-  counts: boolean,
 ): Promise<void> => {
   const rows = streams.map(({ info, target }) => {
     const key = `[${target.key.map(quoteLiteral).join(', ')}]::VARCHAR[]`
-    return `(${quoteLiteral(info.name)}, ${quoteLiteral(JSON.stringify(info.schema))}::JSON, ${key}, ${target.cursor === undefined ? 'NULL' : quoteLiteral(target.cursor)}, ${target.generation}, ${target.minimumGeneration > 0}, ${countRowsSql(info.name, counts)})`
+    return `(${quoteLiteral(info.name)}, ${quoteLiteral(JSON.stringify(info.schema))}::JSON, ${key}, ${target.cursor === undefined ? 'NULL' : quoteLiteral(target.cursor)}, ${target.generation}, ${target.minimumGeneration > 0}, ${countRowsSql(info.name)})`
   })
   const columns = 'stream, schema, primary_key, cursor, generation, refreshing, rows'
-  const given = `SELECT * FROM (VALUES ${rows.join(', ')}) AS given(${columns})`
-  // A share that was begun again changes nothing: each change is a file that all writers of the lake read whenever they commit.
-  const changedSql = `SELECT stream FROM (${given} EXCEPT SELECT ${columns} FROM _streams)`
-  const changed = counts ? streams.map(({ info }) => info.name) : (await db.query(changedSql)).map((row) => row.stream)
+  const isOneOf = (names: ReadonlyArray<string>) => `stream IN (${names.map(quoteLiteral).join(', ')})`
+  await db.run(`
+    DELETE FROM _streams WHERE ${isOneOf(streams.map(({ info }) => info.name))};
+    INSERT INTO _streams (${columns}) VALUES ${rows.join(', ')}`)
   const resets = streams.filter(({ target }) => target.resetsState).map(({ info }) => info.name)
-  const isOneOf = (names: typeof changed) => `stream IN (${names.map((name) => quoteLiteral(String(name))).join(', ')})`
-  const replaceSql = `DELETE FROM _streams WHERE ${isOneOf(changed)}; INSERT INTO _streams (${columns}) ${given} WHERE ${isOneOf(changed)}`
-  if (changed.length > 0) await db.run(replaceSql)
   if (resets.length > 0) await db.run(`DELETE FROM _state WHERE ${isOneOf(resets)}`)
 }
 
@@ -108,7 +103,7 @@ export type CursorRange = {
 
 /** What a commit changes of a load's row in `_loads`; `range`: of the cursors in its batch. */
 export type LoadUpdate = {
-  readonly id: number
+  readonly id: number | bigint
   readonly stream: string
   readonly status: LoadStatus
   readonly records: number
@@ -116,15 +111,15 @@ export type LoadUpdate = {
   readonly range: CursorRange | undefined
 }
 
-/** Updates the loads' rows in `_loads`, those whose cursors have one type in one statement; `counts`: whether their tables are counted. */
-export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number, counts: boolean): string => {
+/** Updates the loads' rows in `_loads`, those whose cursors have one type in one statement. */
+export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number): string => {
   const millis = `${Math.trunc(now)}::BIGINT`
   const updates = [...new Set(loads.map(({ range }) => range?.type))].map((type) => {
     const widen = (saved: string, operator: '<' | '>', value: string) =>
       `${saved} = CASE WHEN ${saved} IS NULL OR ${value}::${type} ${operator} ${saved}::${type} THEN ${value} ELSE ${saved} END`
     const cursors = [widen('cursor_from', '<', 'given.least'), widen('cursor_to', '>', 'given.greatest')]
     const assignments = [
-      ...['records', 'source_records', 'status', ...(counts ? ['rows'] : [])].map((name) => `${name} = given.${name}`),
+      ...['records', 'source_records', 'status', 'rows'].map((name) => `${name} = given.${name}`),
       `ended = CASE WHEN given.status <> 'running' THEN make_timestamptz(${millis} * 1000) END`,
       `seconds = CASE WHEN given.status <> 'running' THEN ${millis} / 1000 - epoch(started) END`,
       ...(type === undefined ? [] : cursors),
@@ -132,9 +127,8 @@ export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number, co
     const given = loads
       .filter(({ range }) => range?.type === type)
       .map(({ id, stream, status, records, sourceRecords, range }) => {
-        const rows = counts ? `, ${countRowsSql(stream, true)} AS rows` : ''
         const ends = range ? `, ${range.least} AS least, ${range.greatest} AS greatest FROM ${range.table} AS t` : ''
-        return `SELECT ${id} AS load, ${records} AS records, ${sourceRecords ?? 'NULL'}::BIGINT AS source_records, ${quoteLiteral(status)} AS status${rows}${ends}`
+        return `SELECT ${id} AS load, ${records} AS records, ${sourceRecords ?? 'NULL'}::BIGINT AS source_records, ${quoteLiteral(status)} AS status, ${countRowsSql(stream)} AS rows${ends}`
       })
     return `UPDATE _loads SET ${assignments.join(', ')} FROM (${given.join(' UNION ALL ')}) AS given WHERE _loads.load = given.load`
   })
@@ -144,21 +138,19 @@ export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number, co
 /** The name in `_meta` of the number of rows in a stream's history table. */
 export const historyCountName = (stream: string): string => `history rows of ${stream}`
 
-/** Saves each table's number of rows, and of older versions, so that `verify` sees what no load has added or removed; `counts`: see `countRowsSql`. */
+/** Saves each table's number of rows, and of older versions, so that `verify` sees what no load has added or removed. */
 export const updateRowCountsSql = (
   streams: ReadonlyArray<string>,
   histories: ReadonlyArray<string>,
-  counts = true,
 ): ReadonlyArray<string> => {
-  const counted = [
-    '(NULL, 0)',
-    ...streams.map((stream) => `(${quoteLiteral(stream)}, ${countRowsSql(stream, counts)})`),
-  ].join(', ')
+  const counted = ['(NULL, 0)', ...streams.map((stream) => `(${quoteLiteral(stream)}, ${countRowsSql(stream)})`)].join(
+    ', ',
+  )
   const older = histories
     .filter((name) => streams.includes(name))
     .map((stream) => {
       const name = quoteLiteral(historyCountName(stream))
-      return `INSERT INTO _meta SELECT ${name}, NULL WHERE NOT EXISTS (FROM _meta WHERE name = ${name}); UPDATE _meta SET value = counted.rows FROM (SELECT ${countRowsSql(historyTableName(stream), counts)}::VARCHAR AS rows) AS counted WHERE name = ${name} AND value IS DISTINCT FROM counted.rows`
+      return `INSERT INTO _meta SELECT ${name}, NULL WHERE NOT EXISTS (FROM _meta WHERE name = ${name}); UPDATE _meta SET value = counted.rows FROM (SELECT ${countRowsSql(historyTableName(stream))}::VARCHAR AS rows) AS counted WHERE name = ${name} AND value IS DISTINCT FROM counted.rows`
     })
   return [
     `UPDATE _streams SET rows = counted.rows FROM (VALUES ${counted}) AS counted(name, rows) WHERE stream = name AND _streams.rows IS DISTINCT FROM counted.rows`,
@@ -171,6 +163,7 @@ export const readMeta = (db: Database, name: string): Promise<CellValue | undefi
   db.scalar('SELECT value FROM _meta WHERE name = $name', { name })
 
 export const saveMeta = async (db: Database, name: string, value: string): Promise<void> => {
+  if (db.lake !== undefined) return db.lake.saveMeta(name, value)
   await db.run('DELETE FROM _meta WHERE name = $name', { name })
   await db.run('INSERT INTO _meta VALUES ($name, $value)', { name, value })
 }
@@ -194,14 +187,11 @@ export const closeAbandonedLoadsSql = `UPDATE _loads SET status = 'incomplete' W
 /** `state`: JSON as it is printed, in which no control character stands unescaped. */
 export type StreamStateText = { readonly stream: string; readonly state: string }
 
-/** The same as rows of SQL. */
-export const stateRowsSql = (states: ReadonlyArray<StreamStateText>): string =>
-  `(VALUES ${states.map(({ stream, state }) => `(${quoteLiteral(stream)}, ${quoteLiteral(state)})`).join(', ')}) AS given(name, text)`
-
 /** Of one or more streams. */
 export const saveStreamStatesSql = (states: ReadonlyArray<StreamStateText>, now: number): string => `
   DELETE FROM _state WHERE stream IN (${states.map(({ stream }) => quoteLiteral(stream)).join(', ')});
-  INSERT INTO _state SELECT name, text, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000) FROM ${stateRowsSql(states)}`
+  INSERT INTO _state SELECT name, text, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000) 
+  FROM (VALUES ${states.map(({ stream, state }) => `(${quoteLiteral(stream)}, ${quoteLiteral(state)})`).join(', ')}) AS given(name, text)`
 
 /** Each stream's state as JSON text, in the order of the streams' names. */
 export const listStateTexts = async ({ db }: Snapshot): Promise<ReadonlyArray<StreamStateText>> =>
@@ -220,7 +210,9 @@ export const importState = ({ db }: Snapshot, state: SourceState, now: number): 
     for (const [stream, value] of Object.entries(state)) {
       const service = serviceOfState(value)
       if (service !== undefined) await checkStateService(db, stream, service)
-      await db.run(saveStreamStatesSql([{ stream, state: JSON.stringify(value) }], now))
+      const text = JSON.stringify(value)
+      if (db.lake === undefined) await db.run(saveStreamStatesSql([{ stream, state: text }], now))
+      else await db.lake.saveStates([[stream, text]], now)
     }
   })
 
@@ -259,7 +251,8 @@ export const claimSnapshot = async ({ db }: Snapshot, service: ServiceIdentity, 
     if (other === 'refuse') await requireService({ db }, service, otherServiceAdvice)
     const saved = await readService(db)
     if (saved !== undefined && !isSameService(saved, service.fingerprint)) {
-      if (other === 'empty') await emptySnapshot(db)
+      if (other === 'empty') await (db.lake?.empty() ?? emptySnapshot(db))
+      else if (db.lake !== undefined) await db.lake.moveStates(service.fingerprint)
       else
         await db.run('UPDATE _state SET state = json_merge_patch(state, json_object($key, $fingerprint))', {
           key: 'service',
@@ -271,8 +264,8 @@ export const claimSnapshot = async ({ db }: Snapshot, service: ServiceIdentity, 
 }
 
 const saveService = async (db: Database, { address, fingerprint }: ServiceIdentity): Promise<void> => {
-  await db.run(`DELETE FROM _meta WHERE name IN ('service', 'address')`)
-  await db.run(`INSERT INTO _meta VALUES ('service', $fingerprint), ('address', $address)`, { fingerprint, address })
+  await saveMeta(db, 'service', fingerprint)
+  await saveMeta(db, 'address', address)
 }
 
 /** Refuses a state of another service: what writes messages or imports states knows the source by its states alone. */
@@ -282,17 +275,23 @@ export const checkStateService = async (db: Database, stream: string, fingerprin
   throw otherServiceError(db, `another service than the state of ${stream}`, 'Give another file with --db.')
 }
 
-/** Removes every stream with its rows, versions, states and views; versions that did not mark their views left no hash of them either. */
+/** Removes every stream with its rows, versions, states and views. */
 const emptySnapshot = async (db: Database): Promise<void> => {
-  const views = await db.query(`
-    SELECT view_name AS name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal
-      AND (ends_with(comment, ${quoteLiteral(viewMark)}) OR NOT EXISTS (FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}))`)
-  for (const { name } of views) await db.run(`DROP VIEW IF EXISTS ${quoteIdentifier(String(name))}`)
+  const isMarked = (await readMeta(db, viewsHashName)) !== undefined
+  await dropOwnViews(db, !isMarked)
   for (const { stream } of await db.query('SELECT stream FROM _streams'))
     for (const name of [String(stream), historyTableName(String(stream))])
       await db.run(`DROP TABLE IF EXISTS ${quoteIdentifier(name)}`)
   await db.run(
     `${deletionsTableSql}; DELETE FROM _deletions; DELETE FROM _streams; DELETE FROM _state; DELETE FROM _loads;
-     DELETE FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}; DROP TABLE IF EXISTS ${regionsTableName}; DROP TABLE IF EXISTS _shares`,
+     DELETE FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}; DROP TABLE IF EXISTS ${regionsTableName}`,
   )
+}
+
+/** Drops the views that this package has made. `all`: every view, since versions that did not mark theirs left no hash of them either. */
+export const dropOwnViews = async (db: Pick<Database, 'run' | 'query'>, all = false): Promise<void> => {
+  const views = await db.query(`
+    SELECT view_name AS name FROM duckdb_views()
+    WHERE database_name = current_database() AND NOT internal AND (${all} OR ends_with(comment, ${quoteLiteral(viewMark)}))`)
+  for (const { name } of views) await db.run(`DROP VIEW IF EXISTS ${quoteIdentifier(String(name))}`)
 }

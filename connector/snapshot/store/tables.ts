@@ -72,7 +72,14 @@ export const airbyteColumns = [
 /** The column of a history table with the time at which a version ended. */
 export const endedColumnName = '_ended'
 
-const reservedNames: ReadonlySet<string> = new Set([...airbyteColumns.map(([name]) => name), endedColumnName])
+/** The column of a lake's versions with the load that appended them. */
+export const loadColumnName = '_load'
+
+const reservedNames: ReadonlySet<string> = new Set([
+  ...airbyteColumns.map(([name]) => name),
+  endedColumnName,
+  loadColumnName,
+])
 
 /** DuckDB's names of columns and tables do not differ in case alone. */
 export const foldCase = (name: string): string => name.toLowerCase()
@@ -155,8 +162,18 @@ export type Table = {
   readonly history: boolean
 }
 
-/** The name of the table that keeps the versions which the stream's own table no longer has. */
+/** The name of the table that keeps the versions which the stream's own table no longer has. In a lake it is a view. */
 export const historyTableName = (stream: string): string => `_history_${stream}`
+
+/** The name of a lake's table that holds all versions of a stream's rows; the stream's own name is that of a view. */
+export const versionsTableName = (stream: string): string => `_versions_${stream}`
+
+/** The stream of a table that holds its rows or older versions of them. */
+export const streamOfTable = (table: string): string =>
+  [historyTableName(''), versionsTableName('')].reduce(
+    (name, prefix) => (name.startsWith(prefix) ? name.slice(prefix.length) : name),
+    table,
+  )
 
 /** Every stream's table in a file. `attached`: the name of an attached file, in place of the one that was opened. */
 export const listStreamTables = async (db: Database, attached?: string): Promise<ReadonlyArray<Table>> => {
@@ -202,6 +219,10 @@ const toColumnType = (type: string): ColumnType =>
 /** The stream that deletions and children refer to. */
 export const reviewsTableName = 'reviews'
 export const deletionsTableName = 'deleted_reviews'
+
+/** Whether the rows of a table that refers to reviews belong to them. */
+export const isChildTable = ({ name }: Pick<Table, 'name'>): boolean =>
+  name !== reviewsTableName && name !== deletionsTableName
 
 const hasTypedColumn = ({ columns }: Table, name: string, type: string): boolean =>
   columns.some((column) => column.name === name && column.type === type)

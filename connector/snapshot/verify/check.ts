@@ -1,6 +1,6 @@
 import { defined, type JsonSchema } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
-import { type Column, type ColumnType, columnsFromSchema, listStreamTables } from '../store/tables'
+import { type Column, type ColumnType, columnsFromSchema, listStreamTables, versionsTableName } from '../store/tables'
 
 /**
  * A check of the file. Its queries run one after the other, since all at once would need the memory of each; without any, the file has
@@ -100,8 +100,10 @@ export type SnapshotStream = {
   readonly cursor: string | undefined
   /** Empty if the table is missing. */
   readonly columns: ReadonlyArray<Column>
-  /** Whether older versions of its rows are kept. */
+  /** Whether older versions of its rows are kept in a table of their own. */
   readonly history: boolean
+  /** In a lake: the table that holds all versions of its rows. */
+  readonly versions: string | undefined
 }
 
 export type SnapshotStreams = ReadonlyArray<SnapshotStream>
@@ -114,7 +116,8 @@ export const readSnapshotStreams = async (db: Database): Promise<SnapshotStreams
     key: Array.isArray(row.primary_key) ? row.primary_key.map(String) : [],
     cursor: row.cursor === null ? undefined : String(row.cursor),
     columns: tables.get(String(row.stream))?.columns ?? [],
-    history: tables.get(String(row.stream))?.history === true,
+    history: db.lake === undefined && tables.get(String(row.stream))?.history === true,
+    versions: db.lake === undefined ? undefined : versionsTableName(String(row.stream)),
   }))
 }
 

@@ -1,7 +1,14 @@
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { settledName } from '../store/metadata'
-import { reviewsTableName } from '../store/tables'
-import { type Check, failureTextSql, findCursorObstacle, hasTypedColumn, type SnapshotStreams } from './check'
+import { loadColumnName, reviewsTableName } from '../store/tables'
+import {
+  type Check,
+  failureTextSql,
+  findCursorObstacle,
+  hasTypedColumn,
+  type SnapshotStream,
+  type SnapshotStreams,
+} from './check'
 
 /** The checks of the loads, against each other and against the tables. */
 export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
@@ -29,17 +36,23 @@ export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
   },
   {
     name: 'row counts',
-    explain: 'Each table has as many rows as after the last load. If not, rows were added or removed by hand.',
-    queries: streams
-      .filter(({ columns }) => columns.length > 0)
-      .map(
-        ({ name }) => `
-      SELECT ${failureTextSql(name, `n || ' rows, ' || rows || ' after the last load'`)}
-      FROM (SELECT (SELECT count(*) FROM ${quoteIdentifier(name)}) AS n, rows FROM _streams WHERE stream = ${quoteLiteral(name)}) WHERE n <> rows`,
-      ),
+    explain:
+      'Each table has as many rows as after the last load; in a lake, as many as each load has appended. If not, rows were added or removed by hand.',
+    queries: streams.filter(({ columns }) => columns.length > 0).map(wrongCountSql),
     subjects: ['_streams'],
   },
 ]
+
+const wrongCountSql = ({ name, versions }: SnapshotStream): string =>
+  versions === undefined
+    ? `
+      SELECT ${failureTextSql(name, `n || ' rows, ' || rows || ' after the last load'`)}
+      FROM (SELECT (SELECT count(*) FROM ${quoteIdentifier(name)}) AS n, rows FROM _streams WHERE stream = ${quoteLiteral(name)}) WHERE n <> rows`
+    : `
+      SELECT ${failureTextSql(name, `coalesce(n, 0) || ' rows of load ' || coalesce(load::VARCHAR, 'none') || ', which has appended ' || coalesce(rows, 0)`)}
+      FROM (SELECT ${loadColumnName} AS load, count(*) AS n FROM ${quoteIdentifier(versions)} GROUP BY 1) AS found
+      FULL JOIN (SELECT load, rows FROM _loads WHERE stream = ${quoteLiteral(name)}) AS appended USING (load)
+      WHERE coalesce(n, 0) <> coalesce(rows, 0)`
 
 /** The cursor of a stream's saved state; null if it has none that can be read. */
 export const savedCursorSql = (stream: string): string =>

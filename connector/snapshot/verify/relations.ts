@@ -116,11 +116,11 @@ export const forgottenCheck = (streams: SnapshotStreams): Check => ({
   name: 'what was forgotten is gone',
   explain:
     'No row, and no older version of one, is of someone whom feedback forget has erased. If one is, it was written by hand: run feedback forget again with the id.',
-  queries: streams.flatMap(({ name, columns, history }) => {
+  queries: streams.flatMap(({ name, columns, history, versions }) => {
     const where = forgottenRowsSql(toPersonRows(name, columns))
     return where === undefined
       ? []
-      : [name, ...(history ? [historyTableName(name)] : [])].map(
+      : [versions ?? name, ...(history ? [historyTableName(name)] : [])].map(
           (table) =>
             `SELECT ${failureTextSql(table, `count(*) || ' rows'`)} FROM ${quoteIdentifier(table)} AS t WHERE ${where} HAVING count(*) > 0`,
         )

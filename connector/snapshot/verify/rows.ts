@@ -73,11 +73,11 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'values are unchanged',
       explain:
-        'Each row still has the fingerprint it was written with (_airbyte_raw_id). If not, a value was changed afterwards.',
+        'Each row still has the fingerprint it was written with (_airbyte_raw_id), and in a lake each version of one. If not, a value was changed afterwards.',
       queries: streams.map(
         (stream) => `
       SELECT ${failureTextSql(stream.name, stream.key.length === 0 ? '_airbyte_raw_id::VARCHAR' : keyTextSql(stream.key))}
-      FROM ${quoteIdentifier(stream.name)} WHERE _airbyte_raw_id IS DISTINCT FROM ${fingerprintSql(stream.columns)}`,
+      FROM ${quoteIdentifier(stream.versions ?? stream.name)} WHERE _airbyte_raw_id IS DISTINCT FROM ${fingerprintSql(stream.columns)}`,
       ),
       subjects: tablesOf(streams),
     },

@@ -37,6 +37,7 @@ export const verifySnapshot = async (
   onStep: OnStep = () => undefined,
 ): Promise<ReadonlyArray<CheckResult>> => {
   const results: Array<CheckResult> = []
+  await snapshot.db.lake?.freeze()
   const checks = await listChecks(snapshot, findStateProblem)
   for (const [i, check] of checks.entries()) {
     onStep(`Check ${i + 1} of ${checks.length}: ${check.name}`)

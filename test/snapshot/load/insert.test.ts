@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createSpool, splitSpool } from '../../../connector/snapshot/load/spool'
-import { pickColumnsSql, typeColumnsSql, typeRows, typeValuesSql } from '../../../connector/snapshot/load/typed-rows'
+import { typeColumnsSql, typeRows, typeValuesSql } from '../../../connector/snapshot/load/typed-rows'
 import { quoteIdentifier } from '../../../connector/snapshot/store/database'
 import { type Column, type ColumnType, fingerprintSql } from '../../../connector/snapshot/store/tables'
 import { draws } from '../../support/draws'
@@ -277,8 +277,6 @@ describe('a value', () => {
       // The rows are counted, also where none of their values is wanted.
       [[], [{ _row: 1 }, { _row: 1 }]],
     ] as const) {
-      const typed = typeRows({ name: 'any', columns, history: false }, 3, spool.toSql())
-      expect(await read(pickColumnsSql(some, typed.sql))).toEqual(rows)
       expect(await read(typeColumnsSql(some, spool.toSql()))).toEqual(rows)
     }
     spool.close()

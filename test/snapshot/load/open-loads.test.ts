@@ -35,20 +35,16 @@ const insert = (db: Database, columns: string, ...rows: ReadonlyArray<string>) =
   db.run(
     `INSERT INTO things (${columns}, _airbyte_raw_id, _airbyte_generation_id) VALUES ${rows.map((values, i) => `(${values}, ${rawSql(i + 1)}, 0)`).join(', ')}`,
   )
-const createSharesTable = (db: Database) =>
-  db.run('CREATE TABLE _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)')
 
 describe('the rows of a table', () => {
-  it.each([
-    [undefined, 2],
-    ['0/2', null],
-  ])('are counted as its stream is opened, but for a share: %s', async (share, rows) => {
+  it('are counted as its stream is opened', async () => {
     await onEmptyFile(async (db) => {
-      await createSharesTable(db)
       await openThings(db)
       await insert(db, 'id', '1', '2')
-      await openThings(db, thingsInfo, {}, { share })
-      expect(await db.query('SELECT rows::INTEGER AS rows FROM _loads ORDER BY load DESC LIMIT 1')).toEqual([{ rows }])
+      await openThings(db)
+      expect(await db.query('SELECT rows::INTEGER AS rows FROM _loads ORDER BY load DESC LIMIT 1')).toEqual([
+        { rows: 2 },
+      ])
     })
   })
 })
@@ -84,10 +80,6 @@ describe('a stream is refused', () => {
       await open(db, [{ ...thingsInfo, name: 'things_' }])
       await expect(open(db, [{ ...thingsInfo, name: 'Things' }])).rejects.toThrow(
         'Stream Things cannot be written: the file has the stream things, whose name differs only in case, which names of tables cannot. Read it into a file of its own with --db.',
-      )
-      const lake = { ...db, lake: { dataPath: '/data', describeCommit: () => undefined } }
-      await expect(open(lake, [{ ...thingsInfo, name: 'Things' }])).rejects.toThrow(
-        'Stream Things cannot be written: the lake has the stream things, whose name differs only in case, which names of tables cannot. Read it into a lake of its own with --lake.',
       )
       const others = ['others', 'OTHERS'].map((name) => ({ ...thingsInfo, name }))
       await expect(open(db, others)).rejects.toThrow('the file has the stream others, whose name differs only in case')
@@ -161,14 +153,6 @@ describe('a stream is opened', () => {
     })
   })
 
-  it('in a share, which has its load', async () => {
-    await onEmptyFile(async (db) => {
-      await createSharesTable(db)
-      expect((await openThings(db, thingsInfo, {}, { share: '0/2' })).share).toBe('0/2')
-      expect(await list(db, '_shares', 'share', 'stream', 'load')).toEqual(['0/2 things 1'])
-    })
-  })
-
   it('with a history from the first run on that asks for one', async () => {
     const hasHistory = (db: Database) => list(db, "duckdb_tables() WHERE table_name = '_history_things'", 'count(*)')
     await onEmptyFile(async (db) => {
@@ -223,46 +207,6 @@ describe('a key', () => {
       await insert(db, 'part, "at"', `1, ${at(1)}`)
       await openThings(db, info)
       expect(await list(db, 'things', 'part')).toEqual(['1'])
-    })
-  })
-})
-
-describe('a share that is begun again', () => {
-  const othersInfo = { ...thingsInfo, name: 'others' }
-  const openShare = (db: Database, ...infos: ReadonlyArray<StreamInfo>) => open(db, infos, { share: '0/2' })
-  const readPlaces = async (db: Database) =>
-    Object.fromEntries(
-      (await db.query('SELECT stream, rowid::INTEGER AS place FROM _streams')).map(({ stream, place }) => [
-        stream,
-        place,
-      ]),
-    )
-
-  it('writes only the streams that it declares otherwise', async () => {
-    await onEmptyFile(async (db) => {
-      await createSharesTable(db)
-      await openShare(db, thingsInfo, othersInfo)
-      const first = await readPlaces(db)
-      await openShare(db, thingsInfo, othersInfo)
-      expect(await readPlaces(db)).toEqual(first)
-      await openShare(
-        db,
-        createStreamInfo('things', { id: integerSchema, at: instantSchema, more: textSchema }, ['id'], 'at'),
-        othersInfo,
-      )
-      const second = await readPlaces(db)
-      expect(second).toEqual({ others: first.others, things: expect.any(Number) })
-      expect(second.things).not.toBe(first.things)
-    })
-  })
-
-  it('no longer says how many rows there are', async () => {
-    await onEmptyFile(async (db) => {
-      await createSharesTable(db)
-      await openShare(db, thingsInfo, othersInfo)
-      await db.run(`UPDATE _streams SET rows = 0 WHERE stream = 'things'`)
-      await openShare(db, thingsInfo, othersInfo)
-      expect(await list(db, '_streams', 'stream', 'rows')).toEqual(['others null', 'things null'])
     })
   })
 })

@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { transientFailure } from '../../../connector/cdk/failure'
 import { JsonText } from '../../../connector/cdk/json/decode'
 import type { Message } from '../../../connector/cdk/stream'
-import { openLoadStates } from '../../../connector/snapshot/load/earlier-runs'
+import { createFileLoader } from '../../../connector/snapshot/load/loader'
 import { createSnapshotWriter, type SnapshotWriterOptions } from '../../../connector/snapshot/load/writer'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
 import {
@@ -64,13 +64,12 @@ const follow = async (
   return { committed, finish: writer.finish }
 }
 
-/** The database, and what it does of which memory may be too little. `lake`: whether it says that it is one. */
-const watchWork = async (lake = false) => {
+/** The database, and what it does of which memory may be too little. */
+const watchWork = async () => {
   const { db } = await openMemorySnapshot()
   const works: string[] = []
   const watched: Database = {
     ...db,
-    ...(lake ? { lake: { dataPath: '/data', describeCommit: () => undefined } } : {}),
     withMemory: (name, ...rest) => {
       works.push(name)
       return db.withMemory(name, ...rest)
@@ -108,19 +107,24 @@ describe('the work of a run', () => {
   it.each([
     [true, ['things, others']],
     [false, ['things', 'others']],
-  ])('opens the streams of a lake together that are declared together: %s', async (lake, opened) => {
-    const { db, works, snapshot } = await watchWork(lake)
-    const writer = await createSnapshotWriter(snapshot, { now: () => 0 })
-    for (const message of [startedMessage(thingsInfo()), startedMessage(othersInfo)]) await writer.write(message)
-    expect(works).toEqual(lake ? [] : opened.map((names) => `preparing the table of ${names}`))
-    await writer.write(things(1))
-    expect(works).toEqual(opened.map((names) => `preparing the table of ${names}`))
-    db.close()
-  })
+  ])(
+    'opens the streams together that are declared together, where the loader likes that: %s',
+    async (opensTogether, opened) => {
+      const { db, works, snapshot } = await watchWork()
+      const loader = { ...(await createFileLoader(snapshot.db, false)), opensTogether }
+      const writer = await createSnapshotWriter(snapshot, { now: () => 0, loader })
+      for (const message of [startedMessage(thingsInfo()), startedMessage(othersInfo)]) await writer.write(message)
+      expect(works).toEqual(opensTogether ? [] : opened.map((names) => `preparing the table of ${names}`))
+      await writer.write(things(1))
+      expect(works).toEqual(opened.map((names) => `preparing the table of ${names}`))
+      db.close()
+    },
+  )
 
-  it('opens the streams of a lake at its end that sent nothing', async () => {
-    const { db, snapshot } = await watchWork(true)
-    const [summary] = await writeMessages(snapshot, [startedMessage(thingsInfo())])
+  it('opens the streams at its end that sent nothing', async () => {
+    const { db, snapshot } = await watchWork()
+    const loader = { ...(await createFileLoader(snapshot.db, false)), opensTogether: true }
+    const [summary] = await writeMessages(snapshot, [startedMessage(thingsInfo())], { loader })
     expect(summary).toMatchObject({ stream: 'things', status: 'incomplete', records: 0 })
     db.close()
   })
@@ -178,14 +182,11 @@ describe('the work of a run', () => {
 })
 
 describe('a run that was killed', () => {
-  it.each([
-    [undefined, 'incomplete'],
-    [{ index: 0, count: 2 }, 'running'],
-  ])('is incomplete, unless the others of a lake are under way: %j', async (share, status) => {
-    const { db, snapshot } = await watchWork(share !== undefined)
+  it('is incomplete from the next run on', async () => {
+    const { db, snapshot } = await watchWork()
     await (await createSnapshotWriter({ db }, { now: () => 0 })).write(startedMessage(thingsInfo()))
-    await createSnapshotWriter(snapshot, { now: () => 0, share })
-    expect(await db.query('SELECT run::INTEGER AS run, status FROM _loads')).toEqual([{ run: 1, status }])
+    await createSnapshotWriter(snapshot, { now: () => 0 })
+    expect(await db.query('SELECT run::INTEGER AS run, status FROM _loads')).toEqual([{ run: 1, status: 'incomplete' }])
     db.close()
   })
 })
@@ -219,18 +220,19 @@ describe('a commit begins', () => {
     snapshot.db.close()
   })
 
-  it.each([
-    ['a file', undefined, 5_000],
-    ['a lake', { dataPath: '/data', describeCommit: () => undefined }, 30_000],
-  ] as const)('with the page after so much time: %s', async (_, lake, millis) => {
+  it.each([5_000, 30_000])('with the page after so much time: %i', async (millis) => {
     for (const [elapsed, isDue] of [
       [millis - 1, false],
       [millis, true],
     ] as const) {
-      const { db } = await openMemorySnapshot()
+      const snapshot = await openMemorySnapshot()
+      const { db } = snapshot
       let now = 1000
-      const snapshot: Snapshot = { db: lake === undefined ? db : { ...db, lake } }
-      const writer = await createSnapshotWriter(snapshot, { now: () => now })
+      const loader = await createFileLoader(db, false)
+      const writer = await createSnapshotWriter(snapshot, {
+        now: () => now,
+        ...(millis === loader.limits.millis ? {} : { loader: { ...loader, limits: { ...loader.limits, millis } } }),
+      })
       for (const message of [start, things(1)]) await writer.write(message)
       now += elapsed
       await writer.write(checkpointMessage('things', 1))
@@ -244,15 +246,16 @@ describe('a commit begins', () => {
   })
 
   it.each([
-    ['too much for a share', { index: 0, count: 2 }, [15_100_000], true],
-    ['enough for a share', { index: 0, count: 2 }, [14_900_000], false],
-    ['too much for a share after smaller ones', { index: 0, count: 2 }, [100_000, 15_000_000], true],
-    ['small for a share after larger ones', { index: 0, count: 2 }, [14_900_000, 100_000], false],
-    ['enough for a whole run', undefined, [15_100_000], false],
-  ])('with a page, before another one like it that would be %s', async (_, share, sizes, isDue) => {
+    ['too much', true, [15_100_000], true],
+    ['enough', true, [14_900_000], false],
+    ['too much after smaller ones', true, [100_000, 15_000_000], true],
+    ['small after larger ones', true, [14_900_000, 100_000], false],
+    ['too much, where a page may be cut', false, [15_100_000], false],
+  ])('with a page, before another one like it that would be %s', async (_, wholePages, sizes, isDue) => {
     const snapshot = await openMemorySnapshot()
-    if (share !== undefined) await openLoadStates(snapshot, share, 'incremental', 0)
-    const writer = await createSnapshotWriter(snapshot, { now: () => 0, share })
+    const loader = await createFileLoader(snapshot.db, false)
+    const limits = { ...loader.limits, bytes: 30_000_000, wholePages }
+    const writer = await createSnapshotWriter(snapshot, { now: () => 0, loader: { ...loader, limits } })
     await writer.write(start)
     for (const [i, size] of sizes.entries()) {
       await writer.write(recordsMessage('things', `{"id":${i},"text":"${'x'.repeat(size)}"}`))
@@ -605,13 +608,8 @@ describe('a table in versions', () => {
 
 describe('a commit of many records begins', () => {
   /** A stream with so many columns, and the commits that begin while so many more of these records are written. */
-  const openStream = async (
-    columns: number,
-    json: string,
-    share?: { readonly index: number; readonly count: number },
-  ) => {
+  const openStream = async (columns: number, json: string) => {
     const { db } = await openMemorySnapshot()
-    await openLoadStates({ db }, share, 'incremental', 0)
     const commits: string[] = []
     // The records need not be in the file for this.
     const withMemory: Database['withMemory'] = async (name, work, parts) => {
@@ -621,7 +619,7 @@ describe('a commit of many records begins', () => {
     }
     const declared = Object.fromEntries(Array.from({ length: columns - 2 }, (_, n) => [`c${n}`, { type: 'string' }]))
     const row = { json: Buffer.from(json) }
-    const writer = await createSnapshotWriter({ db: { ...db, withMemory } }, { now: () => 0, share })
+    const writer = await createSnapshotWriter({ db: { ...db, withMemory } }, { now: () => 0 })
     await writer.write(startedMessage(thingsInfo(declared)))
     const add = async (rows: number) => {
       await writer.write({ _tag: 'Records', stream: 'things', at: 0, rows: Array(rows).fill(row) })
@@ -631,11 +629,8 @@ describe('a commit of many records begins', () => {
     return { db, add }
   }
 
-  it.each([
-    ['64 MB', 200, 64, undefined],
-    ['30 MB of a share of a backfill', 200, 30, { index: 0, count: 2 }],
-  ])('after %s, and after as many again', async (_, columns, count, share) => {
-    const { db, add } = await openStream(columns, `"${'x'.repeat(999_998)}"`, share)
+  it.each([['64 MB', 200, 64]])('after %s, and after as many again', async (_, columns, count) => {
+    const { db, add } = await openStream(columns, `"${'x'.repeat(999_998)}"`)
     const one = `committing ${count} records of things`
     expect(await add(count - 1)).toEqual([])
     expect(await add(1)).toEqual([one])

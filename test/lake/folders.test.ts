@@ -1,15 +1,12 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { runOrThrow } from '../../../connector/cdk'
-import { openDatabase } from '../../../connector/snapshot/store/database'
-import {
-  type LakePlace,
-  lakeErrorFailure,
-  prepareSpillFolder,
-  requireOwnFolder,
-} from '../../../connector/snapshot/store/lake-access'
-import { newTempPath } from '../../support/files'
+import { runOrThrow } from '../../connector/cdk'
+import { lakeErrorFailure } from '../../connector/lake/errors'
+import { type LakePlace, prepareSpillFolder } from '../../connector/lake/place'
+import { requireOwnFolder } from '../../connector/lake/storage'
+import { openDatabase } from '../../connector/snapshot/store/database'
+import { newTempPath } from '../support/files'
 
 const temporary = process.env.TMPDIR
 
@@ -55,10 +52,10 @@ it('refuses the folder in which another lake has its rows', async () => {
   }
   await requireOwnFolder(db, folder)
   // A process that was killed as it made this lake has left nothing but its metadata.
-  leave('_meta', name)
-  leave('reviews', 'mine.parquet')
+  leave('_meta_log', name)
+  leave('_versions_reviews', 'mine.parquet')
   await requireOwnFolder(db, folder)
-  leave('reviews', name)
+  leave('_versions_reviews', name)
   await expect(requireOwnFolder(db, folder)).rejects.toThrow('has files of another lake')
   db.close()
 })

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import {
-  describeLake,
-  lakeErrorFailure,
-  makeDataFolder,
-  storageSecretSql,
-} from '../../../connector/snapshot/store/lake-access'
-import { newTempPath, writeTempFile } from '../../support/files'
+import { lakeErrorFailure } from '../../connector/lake/errors'
+import { describeLake } from '../../connector/lake/place'
+import { makeDataFolder, storageSecretSql } from '../../connector/lake/storage'
+import { newTempPath, writeTempFile } from '../support/files'
 
 const keys = { AWS_ACCESS_KEY_ID: 'key', AWS_REGION: 'eu-central-1' }
 

@@ -1,0 +1,137 @@
+import { runOrThrow } from '../cdk'
+import {
+  closeSnapshot,
+  type Database,
+  defineVersions,
+  listStreamTables,
+  loadColumnName,
+  quoteIdentifier,
+  versionsTableName,
+} from '../snapshot/store'
+import { openLake, type PlaceOptions } from './open'
+import { isNeededSql, type LakeStream, shownRowsSql } from './relations'
+import { removeFiles } from './rewrite'
+import { listLakeStreams } from './streams'
+
+/** Which versions of rows a compaction keeps: the newest, all, or those that were valid within so many days. */
+export type KeptVersions = 'newest' | 'all' | { readonly days: number }
+
+/** What a compaction did. */
+export type LakeCompaction = {
+  /** How many versions of rows went. */
+  readonly removed_versions: number
+  /** The lake's Parquet files, and their size in bytes, before and after. */
+  readonly before: LakeSize
+  readonly after: LakeSize
+}
+type LakeSize = { readonly files: number; readonly bytes: number }
+
+/**
+ * Writes a lake anew, with the versions of rows that are to be kept in fewer files, and expires all versions of the
+ * lake before. Nothing else may write to it meanwhile, and a reader of an older version fails.
+ */
+export const compactLake = async (path: string, kept: KeptVersions, options: PlaceOptions): Promise<LakeCompaction> => {
+  const snapshot = await runOrThrow(openLake(path, 'change', options))
+  const { db } = snapshot
+  try {
+    await db.giveAllMemory()
+    const before = await measureLake(db)
+    const removed = await db.transaction(() => removeVersions(db, kept))
+    await db.run(`CALL ducklake_flush_inlined_data('lake')`)
+    await db.run(`CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)`)
+    await db.run(`CALL ducklake_merge_adjacent_files('lake')`)
+    await removeFiles(db, true)
+    return { removed_versions: removed, before, after: await measureLake(db) }
+  } finally {
+    await closeSnapshot(snapshot)
+  }
+}
+
+const measureLake = async (db: Database): Promise<LakeSize> => {
+  const [row] = await db.query(
+    `SELECT sum(file_count)::BIGINT AS files, sum(file_size_bytes)::BIGINT AS bytes FROM ducklake_table_info('lake')`,
+  )
+  return { files: Number(row?.files), bytes: Number(row?.bytes) }
+}
+
+/** Removes versions of rows, and all but the newest entries of the logs. Returns how many versions went. */
+const removeVersions = async (db: Database, kept: KeptVersions): Promise<number> => {
+  const streams = await listLakeStreams(db)
+  let removed = 0
+  // What is shown of a stream may depend on the versions of another, so all are found before any goes.
+  const old = kept === 'all' ? [] : streams
+  for (const [i, stream] of old.entries()) await db.run(keptRowsSql(stream, i, await recentRowsSql(db, stream, kept)))
+  for (const [i, { table }] of old.entries()) {
+    const versions = quoteIdentifier(versionsTableName(table.name))
+    const isOld = `FROM ${versions} AS v WHERE v.rowid NOT IN (SELECT row FROM temp._kept_${i})`
+    const count = Number(await db.scalar(`SELECT count(*) ${isOld}`))
+    if (count > 0) await db.run(`DELETE ${isOld}`)
+    removed += count
+    await db.run(`DROP TABLE temp._kept_${i}`)
+  }
+  await condenseLogs(db, streams)
+  return removed
+}
+
+const keptRowsSql = (stream: LakeStream, i: number, recent: string | undefined): string => `
+  CREATE OR REPLACE TEMP TABLE _kept_${i} AS
+  ${shownRowsSql(stream)}
+  UNION SELECT v.rowid FROM ${quoteIdentifier(versionsTableName(stream.table.name))} AS v WHERE ${isNeededSql(stream)}
+  ${recent === undefined ? '' : `UNION ${recent}`}`
+
+/** The rows, each version once, that were valid within so many days. */
+const recentRowsSql = async (
+  db: Database,
+  { table, key }: LakeStream,
+  kept: KeptVersions,
+): Promise<string | undefined> => {
+  if (typeof kept === 'string' || key.length === 0) return undefined
+  const own = (await listStreamTables(db)).filter(({ name }) => name === table.name)
+  const [versions] = await defineVersions(db, own)
+  return (
+    versions &&
+    `
+    SELECT min(v.rowid) FROM ${quoteIdentifier(versionsTableName(table.name))} AS v
+    SEMI JOIN (
+      SELECT _airbyte_raw_id FROM (${versions.toSql((name) => name)})
+      WHERE valid_to > now() - INTERVAL ${kept.days} DAY) AS recent
+      ON recent._airbyte_raw_id = v._airbyte_raw_id
+    GROUP BY v._airbyte_raw_id`
+  )
+}
+
+/**
+ * Leaves one entry of each name, stream, state and load, which says what all before it said. Loads have the rows that
+ * are left of them.
+ */
+const condenseLogs = async (db: Database, streams: ReadonlyArray<LakeStream>): Promise<void> => {
+  const load = quoteIdentifier(loadColumnName)
+  const counts = [
+    'SELECT NULL::BIGINT AS load, 0 AS n WHERE false',
+    ...streams.map(
+      ({ table }) =>
+        `SELECT ${load} AS load, count(*) AS n FROM ${quoteIdentifier(versionsTableName(table.name))} GROUP BY 1`,
+    ),
+  ]
+  const condensed: Readonly<Record<string, string>> = {
+    _meta_log: 'SELECT max(entry), name, arg_max(value, entry) FROM _meta_log GROUP BY name',
+    _streams_log: `
+      SELECT * REPLACE (
+        max(shown_from) OVER (PARTITION BY stream) AS shown_from,
+        max(refreshed) OVER (PARTITION BY stream) AS refreshed)
+      FROM _streams_log QUALIFY row_number() OVER (PARTITION BY stream ORDER BY entry DESC) = 1`,
+    _states_log: `
+      SELECT * FROM _states_log QUALIFY row_number() OVER (PARTITION BY stream, share ORDER BY entry DESC) = 1`,
+    _review_times: 'SELECT DISTINCT id, time FROM _review_times',
+    _loads_log: `
+      SELECT newest.* REPLACE (coalesce(found.n, 0) AS added)
+      FROM (SELECT * FROM _loads_log QUALIFY row_number() OVER (PARTITION BY load ORDER BY entry DESC) = 1) AS newest
+      LEFT JOIN (${counts.join(' UNION ALL ')}) AS found USING (load)`,
+  }
+  for (const [name, sql] of Object.entries(condensed))
+    await db.run(`
+      CREATE OR REPLACE TEMP TABLE _condensed AS ${sql};
+      DELETE FROM ${name};
+      INSERT INTO ${name} FROM temp._condensed;
+      DROP TABLE temp._condensed`)
+}

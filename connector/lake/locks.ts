@@ -1,0 +1,78 @@
+import { CommandError } from '../cdk'
+import { busyLakeFailure, type Database, quoteLiteral } from '../snapshot/store'
+import { type LakePlace, postgresPrefix } from './place'
+
+// The locks of a lake are advisory locks of its PostgreSQL: they end with their connection, however the process ends.
+
+const [lockSpace, makingLock, runLock, firstShareLock] = [0x66646c6b, 1, 2, 1000]
+
+export type Locks = {
+  /** Keeps every other process from making the lake while `body` runs. */
+  readonly whileMaking: <A>(body: () => Promise<A>) => Promise<A>
+  readonly release: () => Promise<void>
+}
+
+export const noLocks: Locks = { whileMaking: (body) => body(), release: async () => undefined }
+
+/** What a run locks: the lake for itself, or its share, and the lake together with the other shares. */
+const listLocks = ({ share }: LakePlace['options']): ReadonlyArray<readonly [name: string, lock: number]> =>
+  share === undefined
+    ? [['pg_try_advisory_xact_lock', runLock]]
+    : [
+        ['pg_try_advisory_xact_lock_shared', runLock],
+        ['pg_try_advisory_xact_lock', firstShareLock + share.index],
+      ]
+
+const tryLockSql = (name: string, lock: number): string =>
+  `SELECT got FROM postgres_query('lake_locks', 'SELECT ${name}(${lockSpace}, ${lock}) AS got')`
+
+const waitForMakingSql = `
+  SELECT got
+  FROM postgres_query('lake_locks', 'SELECT pg_advisory_xact_lock(${lockSpace}, ${makingLock})::text AS got')`
+
+/** A connection with an open transaction, which holds what is locked within it. */
+const beginTransaction = async (
+  db: Database,
+): Promise<{ readonly db: Database; readonly end: () => Promise<void> }> => {
+  const connection = await db.connect()
+  await connection.run('BEGIN')
+  return {
+    db: connection,
+    end: async () => {
+      await connection.run('ROLLBACK').catch(() => undefined)
+      connection.close()
+    },
+  }
+}
+
+/**
+ * Connects to the catalogue's PostgreSQL and takes the locks of this run. Rejects if another run has them. Nothing is
+ * locked between the commits of runs that share a lake: they only append.
+ */
+export const openLocks = async (
+  db: Database,
+  { path, name, isPostgres, access, options }: LakePlace,
+): Promise<Locks> => {
+  if (!isPostgres || access === 'read') return noLocks
+  const address = quoteLiteral(path.slice(postgresPrefix.length))
+  await db.run(`ATTACH IF NOT EXISTS ${address} AS lake_locks (TYPE postgres, READ_ONLY)`)
+  const held = await beginTransaction(db)
+  try {
+    for (const [lockName, lock] of listLocks(options))
+      if ((await held.db.scalar(tryLockSql(lockName, lock))) !== true)
+        throw new CommandError(busyLakeFailure(name, options.share))
+  } catch (error) {
+    await held.end()
+    throw error
+  }
+  const whileMaking: Locks['whileMaking'] = async (body) => {
+    const making = await beginTransaction(db)
+    try {
+      await making.db.scalar(waitForMakingSql)
+      return await body()
+    } finally {
+      await making.end()
+    }
+  }
+  return { whileMaking, release: held.end }
+}

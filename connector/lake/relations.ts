@@ -1,0 +1,286 @@
+import {
+  airbyteColumns,
+  type Column,
+  deletedAtSql,
+  deletionsTableName,
+  findReviewReference,
+  hasTombstonesSql,
+  historyTableName,
+  isChildTable,
+  loadColumnName,
+  quoteIdentifier,
+  quoteLiteral,
+  reviewsTableName,
+  type Table,
+  versionsTableName,
+} from '../snapshot/store'
+
+/** A stream of a lake: the columns of its versions, and what says which of them is shown. */
+export type LakeStream = {
+  readonly table: Table
+  /** The columns of the key; empty if every record is a row. */
+  readonly key: ReadonlyArray<string>
+  readonly cursor: string | undefined
+}
+
+type View = { readonly name: string; readonly sql: string }
+
+const columnNames = ({ columns }: Table): ReadonlyArray<string> => [
+  ...columns.map(({ name }) => name),
+  ...airbyteColumns.map(([name]) => name),
+]
+
+/** The columns of a stream's view, of its versions `v`. */
+export const columnListSql = (table: Table): string =>
+  columnNames(table)
+    .map((name) => `v.${quoteIdentifier(name)}`)
+    .join(', ')
+
+const versionsOf = (stream: string): string => quoteIdentifier(versionsTableName(stream))
+
+/** The table of a stream's versions, which nothing but a compaction or an erasure writes anew. */
+export const createVersionsSql = ({ name, columns }: Table): string => {
+  const definitions = [
+    ...columns.map((column) => [column.name, column.type] as const),
+    ...airbyteColumns,
+    [loadColumnName, 'BIGINT'] as const,
+  ]
+  const columnsSql = definitions.map(([column, type]) => `${quoteIdentifier(column)} ${type}`).join(', ')
+  return `CREATE TABLE ${versionsOf(name)} (${columnsSql})`
+}
+
+const boundSql = (stream: string, bound: 'shown_from' | 'shown_to' | 'refreshed'): string =>
+  `(SELECT ${bound} FROM _streams WHERE stream = ${quoteLiteral(stream)})`
+
+/** True for the rows `v` of the newest complete generation, and for those that came after it and replace nothing. */
+const isShownGenerationSql = (stream: string): string =>
+  `v._airbyte_generation_id BETWEEN ${boundSql(stream, 'shown_from')} AND ${boundSql(stream, 'shown_to')}`
+
+/** A number that a cursor's text is, so that 10 is later than 9; null for any other text. */
+const cursorNumberSql = ({ name, type }: Column): string | undefined => {
+  if (type !== 'VARCHAR' && type !== 'JSON') return undefined
+  const value = `v.${quoteIdentifier(name)}`
+  const text = type === 'JSON' ? `json_extract_string(${value}, '$')` : value
+  const isNumber = `regexp_full_match(${text}, '-?[0-9]{1,28}([.][0-9]{1,9})?')`
+  return `CASE WHEN ${isNumber} THEN TRY_CAST(${text} AS DECIMAL(38, 9)) END`
+}
+
+/**
+ * The order of the versions of one key: by generation, by cursor, and where these are the same, as they were
+ * appended.
+ */
+const newestFirstSql = ({ table, cursor }: LakeStream): string => {
+  const column = table.columns.find(({ name }) => name === cursor)
+  const number = column && cursorNumberSql(column)
+  return [
+    'v._airbyte_generation_id DESC',
+    ...(number === undefined ? [] : [`${number} DESC NULLS LAST`]),
+    ...(column === undefined ? [] : [`v.${quoteIdentifier(column.name)} DESC NULLS LAST`]),
+    'v.rowid DESC',
+  ].join(', ')
+}
+
+/** Keeps the newest version of each key. A key with a null is like no other. */
+const newestSql = (stream: LakeStream): string => {
+  const columns = stream.key.map((name) => `v.${quoteIdentifier(name)}`)
+  const isNull = columns.map((column) => `${column} IS NULL`).join(' OR ')
+  return `QUALIFY row_number() OVER (
+      PARTITION BY ${columns.join(', ')}, CASE WHEN ${isNull} THEN v.rowid END ORDER BY ${newestFirstSql(stream)}) = 1`
+}
+
+/**
+ * The rows, by their number in the table of versions, that are shown of a stream that neither is nor belongs to
+ * reviews.
+ */
+const plainRowsSql = (stream: LakeStream): string => `
+    SELECT v.rowid AS row FROM ${versionsOf(stream.table.name)} AS v
+    WHERE ${isShownGenerationSql(stream.table.name)}
+    ${stream.key.length === 0 ? '' : newestSql(stream)}`
+
+/**
+ * Rows that belong to reviews: those of the version of their review that is shown, and those of a later version than
+ * is known of it, which may come before their review.
+ */
+const childRowsSql = (stream: LakeStream, id: string, time: string): string => {
+  const { table, key } = stream
+  const [idSql, timeSql] = [`v.${quoteIdentifier(id)}`, `v.${quoteIdentifier(time)}`]
+  return `
+    SELECT v.rowid AS row FROM ${versionsOf(table.name)} AS v
+    LEFT JOIN _review_heads AS head ON head.id = ${idSql}
+    WHERE ${isShownGenerationSql(table.name)} AND (
+      head.id IS NULL OR ${timeSql} IS NULL OR ${timeSql} > head.latest OR coalesce(${timeSql} = head.shown, false))
+    ${key.length === 0 ? '' : newestSql(stream)}`
+}
+
+/**
+ * The tombstones among the reviews: when they delete what came before them, and, in `since`, what comes after them
+ * too.
+ */
+const tombstonesSql = (reviews: Table, id: string, time: string, tombstone: string): string => {
+  const [timeSql, markSql] = [`v.${quoteIdentifier(time)}`, deletedAtSql(reviews, 'v')]
+  return `
+  SELECT v.${quoteIdentifier(id)} AS id, v.rowid AS row,
+    coalesce(${timeSql}, ${markSql}) AS time, least(${timeSql}, ${markSql}) AS since
+  FROM ${versionsOf(reviewsTableName)} AS v WHERE ${tombstone}`
+}
+
+type Relations = {
+  readonly reviews: LakeStream | undefined
+  readonly deletions: LakeStream | undefined
+}
+
+/**
+ * What all tables of reviews look at. A review is gone if a deletion is later than it, whichever was read first; a
+ * version of the deletion's millisecond stays, since only a restored review is served with it.
+ */
+const sharedViews = ({ reviews, deletions }: Relations): ReadonlyArray<View> => {
+  const review = reviews && findReviewReference(reviews.table)
+  const deletion = deletions && findReviewReference(deletions.table)
+  const tombstone = reviews && review && hasTombstonesSql(reviews.table, 'v')
+  const noneSql = 'SELECT NULL::BIGINT AS id, NULL::TIMESTAMPTZ AS time WHERE false'
+  const tombstones = review && tombstone && tombstonesSql(review.table, review.id, review.time, tombstone)
+  const timesSql = (table: Table, id: string, time: string) =>
+    `SELECT v.${quoteIdentifier(id)} AS id, v.${quoteIdentifier(time)} AS time FROM ${versionsOf(table.name)} AS v`
+  const deletionTimes = deletion ? timesSql(deletion.table, deletion.id, deletion.time) : noneSql
+  const reviewTimes = review ? timesSql(review.table, review.id, review.time) : noneSql
+  return [
+    {
+      name: '_deletions',
+      sql: tombstones
+        ? `SELECT id, max(since) AS time FROM (${tombstones}) WHERE since IS NOT NULL GROUP BY id`
+        : noneSql,
+    },
+    {
+      name: '_gone',
+      sql: `SELECT id, max(time) AS time FROM (${deletionTimes} UNION ALL SELECT id, time FROM _deletions) GROUP BY id`,
+    },
+    {
+      // What ends a version: a deletion, or a later version of the review.
+      name: '_review_events',
+      sql: `
+  SELECT id, time, true AS deletes FROM (${deletionTimes})
+  ${tombstones ? `UNION ALL SELECT id, time, true FROM (${tombstones})` : ''}
+  UNION ALL SELECT id, time, false FROM (${reviewTimes})
+  UNION ALL SELECT id, time, false FROM _review_times`,
+    },
+    ...(reviews && review
+      ? [{ name: '_shown_reviews', sql: shownReviewsSql(reviews, review, tombstone, tombstones) }]
+      : []),
+    { name: '_review_heads', sql: reviewHeadsSql(reviewTimes, review !== undefined) },
+  ]
+}
+
+/** The version of each review that is shown: its row in the table of versions, and its time. */
+const shownReviewsSql = (
+  stream: LakeStream,
+  { id, time }: { readonly id: string; readonly time: string },
+  tombstone: string | undefined,
+  tombstones: string | undefined,
+): string => `
+  SELECT v.${quoteIdentifier(id)} AS id, v.rowid AS row, v.${quoteIdentifier(time)} AS time
+  FROM ${versionsOf(reviewsTableName)} AS v
+  LEFT JOIN _gone AS gone ON gone.id = v.${quoteIdentifier(id)}
+  ${
+    tombstones === undefined
+      ? ''
+      : `ANTI JOIN (${tombstones}) AS mark
+    ON mark.id = v.${quoteIdentifier(id)} AND mark.row > v.rowid AND v.${quoteIdentifier(time)} < mark.time`
+  }
+  WHERE ${isShownGenerationSql(reviewsTableName)} AND (v.${quoteIdentifier(time)} < gone.time) IS NOT TRUE
+    ${tombstone === undefined ? '' : `AND NOT ${tombstone}`}
+  ${stream.key.length === 0 ? '' : newestSql(stream)}`
+
+/**
+ * Of each review that is known: the time of the version that is shown, null if it is gone, and the last time that is
+ * known of it. Where reviews were not read, the rows that belong to them name its versions.
+ */
+const reviewHeadsSql = (reviewTimes: string, hasReviews: boolean): string => `
+  SELECT id, greatest(max(read), max(named), max(gone) - INTERVAL 1 MICROSECOND) AS latest,
+    CASE
+      WHEN coalesce(max(named) > max(read), max(named) IS NOT NULL)
+        THEN CASE WHEN (max(named) < max(gone)) IS NOT TRUE THEN max(named) END
+      ELSE max(shown)
+    END AS shown
+  FROM (
+    SELECT id, time AS read, NULL::TIMESTAMPTZ AS shown, NULL::TIMESTAMPTZ AS named, NULL::TIMESTAMPTZ AS gone
+    FROM (${reviewTimes})
+    ${hasReviews ? 'UNION ALL SELECT id, NULL, time, NULL, NULL FROM _shown_reviews' : ''}
+    UNION ALL SELECT id, NULL, NULL, time, NULL FROM _review_times
+    UNION ALL SELECT id, NULL, NULL, NULL, time FROM _gone)
+  GROUP BY id`
+
+/** The versions that are not shown, each once, and when they ended where a later version of their key does not tell. */
+const historySql = ({ table }: LakeStream): string => {
+  const { name } = table
+  const reference = findReviewReference(table)
+  const tombstone = hasTombstonesSql(table, 'v')
+  const isOldSql = `v._airbyte_generation_id < ${boundSql(name, 'shown_from')}`
+  const endedSql = `CASE WHEN ${isOldSql} THEN ${boundSql(name, 'refreshed')} END`
+  const events =
+    reference === undefined || name === deletionsTableName
+      ? undefined
+      : `ASOF LEFT JOIN (FROM _review_events${name === reviewsTableName ? ' WHERE deletes' : ''}) AS event
+    ON event.id = v.${quoteIdentifier(reference.id)} AND event.time > v.${quoteIdentifier(reference.time)}`
+  return `
+  SELECT ${columnListSql(table)}, ${events === undefined ? endedSql : `least(event.time, ${endedSql})`} AS _ended
+  FROM (
+    SELECT v.* FROM ${versionsOf(name)} AS v
+    ANTI JOIN ${quoteIdentifier(name)} AS shown ON shown._airbyte_raw_id = v._airbyte_raw_id
+    WHERE v._airbyte_generation_id <= ${boundSql(name, 'shown_to')} AND NOT ${tombstone ?? 'false'}
+    QUALIFY row_number() OVER (PARTITION BY v._airbyte_raw_id ORDER BY v.rowid) = 1) AS v
+  ${events ?? ''}`
+}
+
+/** The rows that are shown of a stream, by their number in the table of its versions. */
+export const shownRowsSql = (stream: LakeStream): string => {
+  const { table } = stream
+  const reference = findReviewReference(table)
+  if (reference === undefined || table.name === deletionsTableName) return plainRowsSql(stream)
+  if (isChildTable(table)) return childRowsSql(stream, reference.id, reference.time)
+  return 'SELECT row FROM _shown_reviews'
+}
+
+const rowsSql = (stream: LakeStream): string => {
+  const { table, key } = stream
+  const versions = `SELECT ${columnListSql(table)} FROM ${versionsOf(table.name)} AS v`
+  // Without a key all rows of a generation are shown, and need not be found first.
+  return key.length === 0 && findReviewReference(table) === undefined
+    ? `${versions} WHERE ${isShownGenerationSql(table.name)}`
+    : `${versions} JOIN (${shownRowsSql(stream)}) AS shown ON shown.row = v.rowid`
+}
+
+/**
+ * True for versions `v` that are not shown and that a lake needs all the same: tombstones, and the rows of a refresh
+ * that is not complete.
+ */
+export const isNeededSql = ({ table }: LakeStream): string => {
+  const tombstone = table.name === reviewsTableName ? hasTombstonesSql(table, 'v') : undefined
+  return `(v._airbyte_generation_id > ${boundSql(table.name, 'shown_to')} OR ${tombstone ?? 'false'})`
+}
+
+/**
+ * The views of a stream, and those that all tables of reviews look at where it is one of these. `streams`: all of the
+ * lake.
+ */
+const listViews = (stream: LakeStream, streams: ReadonlyArray<LakeStream>): ReadonlyArray<View> => {
+  const { name } = stream.table
+  const find = (wanted: string) => streams.find(({ table }) => table.name === wanted)
+  const shared = [reviewsTableName, deletionsTableName].includes(name)
+    ? sharedViews({ reviews: find(reviewsTableName), deletions: find(deletionsTableName) })
+    : []
+  return [
+    ...shared,
+    { name, sql: rowsSql(stream) },
+    ...(stream.key.length === 0 ? [] : [{ name: historyTableName(name), sql: historySql(stream) }]),
+  ]
+}
+
+/** The views that every lake has before its first stream. */
+export const firstViewsSql = (): string => createSql(sharedViews({ reviews: undefined, deletions: undefined }))
+
+/** Makes the views of a stream anew, as its columns, its key or its cursor are now. */
+export const replaceViewsSql = (stream: LakeStream, streams: ReadonlyArray<LakeStream>): string =>
+  createSql(listViews(stream, streams))
+
+const createSql = (views: ReadonlyArray<View>): string =>
+  views.map(({ name, sql }) => `CREATE OR REPLACE VIEW ${quoteIdentifier(name)} AS ${sql}`).join(';\n')

@@ -1,0 +1,22 @@
+/**
+ * What a writer of messages shares with whatever keeps its rows: a `Loader` opens streams and commits what was
+ * received. A file merges rows into its tables; the lake, another room, appends them. Typed rows are SQL of the
+ * columns of a table, those of Airbyte and the place of each record in its stream.
+ */
+
+export { findNewColumns } from './commit'
+export { chooseLoadTarget, chooseStates, type LoadOptions, type LoadTarget } from './earlier-runs'
+export { addColumns, findColumn, mapToColumns, refuseOtherTypes, rejectStream } from './evolve'
+export type { Loader } from './loader'
+export { stageShared } from './shared'
+export {
+  type Change,
+  type CommitLimits,
+  createLoad,
+  describeCommit,
+  fileLimits,
+  type Load,
+  listArrivals,
+  type Received,
+} from './stream-load'
+export { type TypedRows, typeRows } from './typed-rows'
