@@ -49,7 +49,12 @@ export type Appending = {
 }
 
 /** A change and its rows, typed as in its table: those of its own records, and those made of reviews. */
-export type AppendedRows = { readonly change: Change; readonly rows: TypedRows | undefined }
+export type AppendedRows = {
+  readonly change: Change
+  readonly rows: TypedRows | undefined
+  /** Whether the rows were made of reviews, and are counted as they are made. */
+  readonly isMade: boolean
+}
 
 const versionsOf = (name: string): string => quoteIdentifier(versionsTableName(name))
 const instantSql = (millis: number): string => `make_timestamptz(${Math.trunc(millis)}::BIGINT * 1000)`
@@ -66,8 +71,7 @@ export const appendReceived = async (appending: Appending, received: Received, n
     try {
       const shared = await stageAllShared(db, received, commit)
       const rows: AppendedRows[] = []
-      for (const [i, change] of changes.entries())
-        rows.push({ change, rows: shared.get(change.load) ?? (await stageRows(db, change, i)) })
+      for (const [i, change] of changes.entries()) rows.push(await toAppended(db, change, i, shared.get(change.load)))
       await appendRows(appending, rows, now)
     } finally {
       const names = changes.flatMap(({ load }, i) => [
@@ -81,6 +85,17 @@ export const appendReceived = async (appending: Appending, received: Received, n
 
 const stagedName = (i: number): string => `_rows_${i}`
 const madeName = ({ id }: Load, i: number): string => `_made_${id}_${i}`
+
+const toAppended = async (
+  db: Database,
+  change: Change,
+  i: number,
+  made: TypedRows | undefined,
+): Promise<AppendedRows> => ({
+  change,
+  rows: made ?? (await stageRows(db, change, i)),
+  isMade: made !== undefined && change.load.derivation?._tag !== 'record',
+})
 
 /** The rows that streams make of reviews; a stream has either these or records of its own. */
 const stageAllShared = async (
@@ -159,7 +174,8 @@ export const appendRows = async (
       ].join(';\n'),
     )
   })
-  for (const [i, { change }] of appended.entries()) {
+  for (const [i, { change, isMade }] of appended.entries()) {
+    if (isMade) change.load.made += measured[i]?.count ?? 0
     const before = progress.get(change.load)
     if (before !== undefined) progress.set(change.load, { ...before, range: measured[i]?.range })
   }
@@ -257,13 +273,19 @@ const loadsSql = (
   now: number,
 ): string => {
   const entry = nextEntry()
-  const rows = appended.map(({ change: { load, status, records, sourceRecords, target } }, i) => {
+  const rows = appended.map(({ change: { load, status, records, sourceRecords, target }, isMade }, i) => {
     const { count = 0, range } = measured[i] ?? {}
     return `(${[
       ...[entry, load.id, run, textSql(share), quoteLiteral(load.stream)],
       ...[quoteLiteral(progress.get(load)?.syncMode ?? 'incremental'), instantSql(load.startedAt)],
       status === 'running' ? 'NULL' : instantSql(now),
-      ...[records, sourceRecords ?? 'NULL', count, textSql(range?.least), textSql(range?.greatest)],
+      ...[
+        records + load.made + (isMade ? count : 0),
+        sourceRecords ?? 'NULL',
+        count,
+        textSql(range?.least),
+        textSql(range?.greatest),
+      ],
       ...[target.generation, quoteLiteral(status)],
     ].join(', ')})`
   })

@@ -94,7 +94,7 @@ export const syncSnapshot = async (
     const outcome = await consumeMessages(
       io,
       configured,
-      { catalog, state, holdsRows: writer.holdsRows, derives: !room.isLakePath(path) },
+      { catalog, state, holdsRows: writer.holdsRows, derives: true },
       [writer.write, async (message) => log.add(message), reporter.report],
     ).finally(reporter.finish)
     const summaries = await writer.finish()

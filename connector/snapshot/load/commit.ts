@@ -6,8 +6,8 @@ import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-
 import { addColumns, findUndeclaredColumns, mapToColumns } from './evolve'
 import { metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import { applyKnownDeletions, applyTombstones, insertRowsSql, keepNewestSql, removeOldChildren } from './merge'
-import { findUndeclaredMembers, type SharedResult, type SharedSpool, writeShared } from './shared'
-import { type Spool, splitSpool } from './spool'
+import { findUndeclaredMembers, type SharedResult, writeShared } from './shared'
+import { type SharedSpool, type Spool, splitSpool } from './spool'
 import { type Change, countRecords, findCursorRange, type Load, type Received } from './stream-load'
 import { typeColumnsSql, typeRows, typeValuesSql } from './typed-rows'
 

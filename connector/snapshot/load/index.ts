@@ -3,7 +3,6 @@
  * received. A file merges rows into its tables; the lake, another room, appends them. Typed rows are SQL of the
  * columns of a table, those of Airbyte and the place of each record in its stream.
  */
-
 export { findNewColumns } from './commit'
 export { chooseLoadTarget, chooseStates, type LoadOptions, type LoadTarget } from './earlier-runs'
 export { addColumns, findColumn, mapToColumns, refuseOtherTypes, rejectStream } from './evolve'

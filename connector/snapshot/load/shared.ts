@@ -16,17 +16,9 @@ import {
 import { mapToColumns } from './evolve'
 import { metKeysSql, type ReviewBatch } from './lookups'
 import { insertRowsSql, keepNewestSql } from './merge'
-import type { Spool } from './spool'
+import type { SharedSpool } from './spool'
 import type { Load } from './stream-load'
 import { type TypedRows, typeRows } from './typed-rows'
-
-/** Reviews that were received once for several streams. */
-export type SharedSpool = {
-  readonly streams: ReadonlyArray<string>
-  readonly spool: Spool
-  /** Objects inside them may have members that no schema declares. */
-  readonly hasUndeclared: boolean
-}
 
 /** What a commit has made of shared reviews. */
 export type SharedResult = {

@@ -27,6 +27,14 @@ export type Spool = {
   readonly close: () => void
 }
 
+/** Reviews that were received once for several streams. */
+export type SharedSpool = {
+  readonly streams: ReadonlyArray<string>
+  readonly spool: Spool
+  /** Objects inside them may have members that no schema declares. */
+  readonly hasUndeclared: boolean
+}
+
 /** `changes`: the entries of its `_airbyte_meta`, with a comma between them. */
 type SpooledRecord = { readonly at: number; readonly changes: string; readonly json: string }
 

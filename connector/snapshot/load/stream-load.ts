@@ -16,8 +16,7 @@ import {
 import { type Column, listStreamTables, reviewsTableName, type Table } from '../store/tables'
 import { chooseLoadTarget, type LoadOptions, type LoadTarget } from './earlier-runs'
 import { findColumn, mapToColumns, prepareTable, rejectStream } from './evolve'
-import type { SharedSpool } from './shared'
-import { createSpool, type Spool } from './spool'
+import { createSpool, type SharedSpool, type Spool } from './spool'
 
 /** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
 export type Load = {

@@ -18,8 +18,7 @@ import { createViews } from '../store/views'
 import { hasRowsOf, type LoadOptions } from './earlier-runs'
 import { rejectStream } from './evolve'
 import { createFileLoader, type Loader } from './loader'
-import type { SharedSpool } from './shared'
-import { createSpool, type Spool } from './spool'
+import { createSpool, type SharedSpool, type Spool } from './spool'
 import { explainCommitFailure, type Load, type LoadSummary, summarizeLoad, takeChange } from './stream-load'
 
 export type SnapshotWriterOptions = {
