@@ -4,31 +4,39 @@ export const median = (values) => {
   return Number.isInteger(middle) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[Math.floor(middle)]
 }
 
-/** The medians of a row's runs: records/s, MB/s of served records, CPU seconds, peak MiB. */
+/** The medians of a row's runs: records/s, records/s of CPU, MB/s of served records, CPU seconds, peak MiB. */
 export const summary = (runs, records, recordBytes) => {
   const seconds = median(runs.map((run) => run.seconds))
+  const cpu = median(runs.map((run) => run.cpu))
   return {
     records,
     runs: runs.length,
     rate: records / seconds,
     megabytes: (records * recordBytes) / seconds / 1e6,
     seconds,
-    cpu: median(runs.map((run) => run.cpu)),
+    cpu,
+    work: records / cpu,
     peak: median(runs.map((run) => run.peak)),
   }
 }
 
-/** Each comparison with its value and, where it has a bound, whether it holds. */
+/** How much worse than what is written beside it a ratio may be before it counts as fallen. */
+const leastShare = 0.8
+
+/** Each comparison with its value and, where it has a bound, whether it holds; `fell`: it is a fifth worse than was written. */
 export const compare = (comparisons, figures) =>
   comparisons
     .filter(({ of, to }) => figures[of] !== undefined && (to === undefined || figures[to] !== undefined))
     .map((comparison) => {
-      const { of, to, figure, less = 0, atLeast, atMost } = comparison
+      const { of, to, figure, less = 0, atLeast, atMost, written } = comparison
       const value = (figures[of][figure] - less) / (to === undefined ? 1 : figures[to][figure])
       const bounded = atLeast !== undefined || atMost !== undefined
       return {
         ...comparison,
         value,
+        ...(written === undefined
+          ? {}
+          : { fell: atMost === undefined ? value < written * leastShare : value > written / leastShare }),
         ...(bounded ? { holds: value >= (atLeast ?? 0) && value <= (atMost ?? Infinity) } : {}),
       }
     })
@@ -56,9 +64,11 @@ export const table = (figures) => {
 /** A comparison as a line for people. */
 export const line =
   (names) =>
-  ({ of, to, figure, less, atLeast, atMost, value, holds }) => {
+  ({ of, to, figure, less, atLeast, atMost, value, holds, written, fell }) => {
     const first = less === undefined ? names[of] : `(${names[of]} - ${less})`
-    const subject = to === undefined ? `${first}: ${figure}` : `${first} / ${names[to]}: ${figure}`
+    const figureName = figure === 'work' ? 'work by CPU' : figure
+    const subject = to === undefined ? `${first}: ${figureName}` : `${first} / ${names[to]}: ${figureName}`
     const bound = atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`
-    return `${subject} ${value.toFixed(2)}${holds === undefined ? '' : ` (to reach: ${bound}; ${holds ? 'reached' : 'not reached'})`}`
+    const note = fell === true ? ` FELL from ${written}` : ''
+    return `${subject} ${value.toFixed(2)}${note}${holds === undefined ? '' : ` (to reach: ${bound}; ${holds ? 'reached' : 'not reached'})`}`
   }

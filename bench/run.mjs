@@ -14,15 +14,16 @@ const { values } = parseArgs({
     runs: { type: 'string' },
     only: { type: 'string' },
     short: { type: 'boolean', default: false },
+    hold: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
 
-const usage = `npm run bench -- [--pages N] [--runs N] [--only ${Object.keys({ ...rows, ...timings }).join(',')}] [--short] [--json]
+const usage = `npm run bench -- [--pages N] [--runs N] [--only ${Object.keys({ ...rows, ...timings }).join(',')}] [--short] [--hold] [--json]
 
 Serves N pages (100) of 1,000 reviews from memory in another process and measures the connector beside its floors:
-medians of so many runs (5), the rows taking turns. --short: 10 pages, 1 run.
+medians of so many runs (5), the rows taking turns. --short: 10 pages, 1 run. --hold: ends with 1 where a ratio is a fifth worse than rows.mjs says.
 `
 
 const perPage = 1000
@@ -67,9 +68,7 @@ const time = async () => {
   return figures
 }
 
-const print = (measured, timed) => {
-  const figures = { ...measured, ...timed }
-  const compared = compare(comparisons, figures)
+const print = (figures, measured, timed, compared) => {
   const machine = { node: process.version, cores: availableParallelism(), runs, pages }
   if (values.json) return `${JSON.stringify({ machine, figures, comparisons: compared }, null, 2)}\n`
   const names = Object.fromEntries(Object.entries(figures).map(([key, { name }]) => [key, name]))
@@ -87,7 +86,11 @@ const main = async () => {
   const server = await serve()
   try {
     const measured = await bench(folder, server)
-    process.stdout.write(print(measured, await time()))
+    const timed = await time()
+    const figures = { ...measured, ...timed }
+    const compared = compare(comparisons, figures)
+    process.stdout.write(print(figures, measured, timed, compared))
+    if (values.hold && compared.some(({ fell }) => fell)) process.exitCode = 1
   } finally {
     server.stop()
     rmSync(folder, { recursive: true })

@@ -1,7 +1,7 @@
 import type { StreamInfo } from '../../cdk'
 import type { Database } from '../store/database'
 import { protectFiles } from '../store/file'
-import { closeAbandonedLoadsSql, deletionsTableSql } from '../store/metadata'
+import { closeAbandonedLoadsSql } from '../store/metadata'
 import { listStreamTables, type Table } from '../store/tables'
 import { commitWithinMemory } from './commit'
 import { hasManyOldRows, removeOldRowsInParts } from './merge'
@@ -42,7 +42,7 @@ const maxLogBytes = 16_000_000
 
 /** Merges rows into the tables of a file. `forgets`: whether anything was forgotten in it. */
 export const createFileLoader = async (db: Database, forgets: boolean): Promise<Loader> => {
-  await db.transaction(() => db.run(`${deletionsTableSql}; ${closeAbandonedLoadsSql}`))
+  await db.transaction(() => db.run(closeAbandonedLoadsSql))
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
   // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups whose rows
   // were replaced, a few at a time; by default it writes most rows of a first load a second time, only because the

@@ -18,7 +18,7 @@ import * as TE from 'fp-ts/TaskEither'
 import { CommandError, configFailure, defined, type Failure, pathFailure } from '../../cdk'
 import { type Database, type DatabaseOptions, openDatabase, type Snapshot } from './database'
 import { chooseMemoryLimit, databaseOpenFailure, foreignFileFailure, listMemorySteps, storageVersion } from './failures'
-import { metadataTablesSql, snapshotFormat } from './metadata'
+import { firstFormat, metadataTablesSql, snapshotFormat } from './metadata'
 
 /** `write` creates the file if it is missing; `change` and `read` need an existing file. */
 export type SnapshotAccess = 'write' | 'change' | 'read'
@@ -242,9 +242,15 @@ const prepareTables = async (db: Database, access: SnapshotAccess): Promise<E.Ei
   return checkFormat(db)
 }
 
-/** Refuses what a newer version of this package has written. */
+/** Refuses what a version of this package with another layout has written. */
 export const checkFormat = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
   const format = Number(await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`))
+  if (!(format >= firstFormat))
+    return E.left(
+      configFailure(
+        `${db.path} has an older layout, which this version does not read. Start over: give another path with --db, or remove the file and read everything again.`,
+      ),
+    )
   return format > snapshotFormat
     ? E.left(
         configFailure(

@@ -13,13 +13,10 @@ import { type Column, type ColumnType, historyTableName } from './tables'
 import type { CellValue } from './values'
 
 /** Increase the second when older versions could no longer read what this one writes. A file gets it as something is forgotten: older ones would bring it back. */
-export const [firstFormat, snapshotFormat] = [1, 2] as const
-
-/** `_deletions`: the time of the last deletion of each review that was deleted by a tombstone. Files of old versions do not have it. */
-export const deletionsTableSql = 'CREATE TABLE IF NOT EXISTS _deletions (id BIGINT, time TIMESTAMPTZ)'
+export const [firstFormat, snapshotFormat] = [3, 4] as const
 
 /**
- * The metadata tables. `_streams`: each stream's declaration, current generation and number of rows. `_loads`: one row for each stream and run, with the
+ * The metadata tables. `_deletions`: the time of the last deletion of each review that was deleted by a tombstone. `_streams`: each stream's declaration, current generation and number of rows. `_loads`: one row for each stream and run, with the
  * records received, those that the source says it sent, the rows of the table afterwards, and the least and the greatest cursor received.
  */
 export const metadataTablesSql = `
@@ -32,7 +29,7 @@ export const metadataTablesSql = `
     load BIGINT, run BIGINT, stream VARCHAR, sync_mode VARCHAR, started TIMESTAMPTZ, ended TIMESTAMPTZ, seconds DOUBLE,
     records BIGINT, source_records BIGINT, rows BIGINT, cursor_from VARCHAR, cursor_to VARCHAR, generation BIGINT,
     status VARCHAR);
-  ${deletionsTableSql}`
+  CREATE TABLE _deletions (id BIGINT, time TIMESTAMPTZ)`
 
 export type LoadStatus = 'running' | 'complete' | 'incomplete'
 
@@ -277,21 +274,20 @@ export const checkStateService = async (db: Database, stream: string, fingerprin
 
 /** Removes every stream with its rows, versions, states and views. */
 const emptySnapshot = async (db: Database): Promise<void> => {
-  const isMarked = (await readMeta(db, viewsHashName)) !== undefined
-  await dropOwnViews(db, !isMarked)
+  await dropOwnViews(db)
   for (const { stream } of await db.query('SELECT stream FROM _streams'))
     for (const name of [String(stream), historyTableName(String(stream))])
       await db.run(`DROP TABLE IF EXISTS ${quoteIdentifier(name)}`)
   await db.run(
-    `${deletionsTableSql}; DELETE FROM _deletions; DELETE FROM _streams; DELETE FROM _state; DELETE FROM _loads;
+    `DELETE FROM _deletions; DELETE FROM _streams; DELETE FROM _state; DELETE FROM _loads;
      DELETE FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}; DROP TABLE IF EXISTS ${regionsTableName}`,
   )
 }
 
-/** Drops the views that this package has made. `all`: every view, since versions that did not mark theirs left no hash of them either. */
-export const dropOwnViews = async (db: Pick<Database, 'run' | 'query'>, all = false): Promise<void> => {
+/** Drops the views that this package has made. */
+export const dropOwnViews = async (db: Pick<Database, 'run' | 'query'>): Promise<void> => {
   const views = await db.query(`
     SELECT view_name AS name FROM duckdb_views()
-    WHERE database_name = current_database() AND NOT internal AND (${all} OR ends_with(comment, ${quoteLiteral(viewMark)}))`)
+    WHERE database_name = current_database() AND NOT internal AND ends_with(comment, ${quoteLiteral(viewMark)})`)
   for (const { name } of views) await db.run(`DROP VIEW IF EXISTS ${quoteIdentifier(String(name))}`)
 }

@@ -10,7 +10,6 @@ import { defineModels, defineVersions, listRegionsColumns, type ModelOptions, ty
 import {
   findFreeName,
   findReviewReference,
-  foldCase,
   historyTableName,
   listStreamTables,
   reviewsTableName,
@@ -54,12 +53,6 @@ export const reviewViewNames: ReadonlyArray<string> = [
   'deleted_reviews_current',
 ]
 
-/** The views that versions of this package made which did not mark theirs. */
-const unmarkedNames: ReadonlyArray<string> = [
-  ...reviewViewNames,
-  ...['review_daily', 'open_liabilities', 'response_times', 'location_scorecard'],
-]
-
 type ViewPlan = {
   readonly views: ReadonlyArray<{
     readonly wanted: string
@@ -84,13 +77,7 @@ const planViews = async (db: Database, options?: ModelOptions): Promise<ViewPlan
     SELECT view_name AS name, true AS view, coalesce(ends_with(comment, ${quoteLiteral(viewMark)}), false) AS marked FROM duckdb_views()
     WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal
     UNION ALL SELECT table_name, false, false FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main'`)
-  const unmarked = relations.filter(({ name }) => unmarkedNames.includes(foldCase(String(name))))
-  const isOlder =
-    unmarked.some(({ name, view }) => view === true && name === 'reviews_current') &&
-    !unmarked.some(({ marked }) => marked)
-  const replaced = new Set([...(isOlder ? unmarkedNames : []), ...versions.map(({ name }) => foldCase(name))])
-  const isOurs = ({ name, view, marked }: RowValues): boolean =>
-    view === true && (marked === true || replaced.has(foldCase(String(name)).replace(/_+$/, '')))
+  const isOurs = ({ view, marked }: RowValues): boolean => view === true && marked === true
   const taken = relations.filter((relation) => !isOurs(relation)).map(({ name }) => ({ name: String(name) }))
   const names = new Map([...versions, ...models].map(({ name }) => [name, findFreeName(taken, name)]))
   const nameOf: NameOf = (name) => names.get(name) ?? name
