@@ -59,9 +59,9 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'state before rows': {
     file: 'streams/export-reader.js',
-    find: '        yield* rowEvents(streamsRead, item.rows, toItem);\n        if (completion !== undefined)\n            return yield* endEvents(endOf(completion, streamsRead));\n        for (const stream of streamsRead)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);',
+    find: '        yield* rowEvents(streamsRead.filter(({ request }) => !request.derives), item.rows, toItem);\n        if (completion !== undefined)\n            return yield* endEvents(endOf(completion, streamsRead));\n        for (const stream of streamsRead)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);',
     replace:
-      '            return yield* endEvents(endOf(completion, streamsRead));\n        for (const stream of streamsRead)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);\n        yield* rowEvents(streamsRead, item.rows, toItem);',
+      '            return yield* endEvents(endOf(completion, streamsRead));\n        for (const stream of streamsRead)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);\n        yield* rowEvents(streamsRead.filter(({ request }) => !request.derives), item.rows, toItem);',
   },
   'rate too high': {
     file: 'api/http/rate-limit.js',
@@ -160,23 +160,23 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'state before the rows of its commit': {
     file: 'snapshot/load/commit.js',
-    find: 'const prepared = await prepareChanges(db, changes, tables);',
+    find: 'const undeclared = await (0, exports.findNewColumns)(db, received);',
     replace:
-      'for (const { load, state } of changes) if (state !== undefined) for (const sql of (0, earlier_runs_1.saveLoadStatesSql)(load, [{ stream: load.stream, state }], now)) await db.run(sql); const prepared = await prepareChanges(db, changes, tables);',
+      'for (const { load, state } of changes) if (state !== undefined) for (const sql of (0, earlier_runs_1.saveLoadStatesSql)(load, [{ stream: load.stream, state }], now)) await db.run(sql); const undeclared = await (0, exports.findNewColumns)(db, received);',
   },
   'state with the first part of a commit': {
     file: 'snapshot/load/commit.js',
-    find: "({ ...change, state: undefined, status: 'running', activatesGeneration: false })",
-    replace: "({ ...change, status: 'running', activatesGeneration: false })",
+    find: "    state: undefined,\n    status: 'running',\n    activatesGeneration: false,\n});",
+    replace: "    status: 'running',\n    activatesGeneration: false,\n});",
   },
   'a deleted review comes back': {
     file: 'snapshot/load/commit.js',
-    find: 'const hasGone = await (0, merge_1.applyKnownDeletions)(db, named, references);',
-    replace: 'const hasGone = false;',
+    find: '    await (0, merge_1.applyKnownDeletions)(db, [...reviewBatches, ...results.map(({ batch }) => batch)], references);\n',
+    replace: '',
   },
   'old contents stay': {
     file: 'snapshot/load/commit.js',
-    find: '    await (0, merge_1.removeOldChildren)(db, named, references, known);\n',
+    find: '    await (0, merge_1.removeOldChildren)(db, [...reviewBatches, ...withOthers], references);\n',
     replace: '',
   },
   'a half-made file is refused': {

@@ -157,6 +157,7 @@ export const categoriesStream = defineStream({
 })
 
 const noName = 'null'
+const mayBeBlank = /^"[\s\x80-\xff]*"$/
 
 /**
  * The key of a category: one text that is never empty, since some destinations take an empty text for null. Both names are JSON
@@ -173,7 +174,8 @@ const categoryId = (category: string, subCategory: string): string => {
 const readName = (json: Uint8Array, at: FieldOffset | undefined): string => {
   if (!hasField(json, at)) return noName
   const raw = rawFieldText(json, at)
-  if (!raw.includes('\\')) return raw.slice(1, -1).trim() === '' ? noName : raw
+  // Of spaces beyond ASCII, a byte of each is no space.
+  if (!raw.includes('\\')) return mayBeBlank.test(raw) && fieldText(json, at).trim() === '' ? noName : raw
   const text = fieldText(json, at)
   return text.trim() === '' ? noName : Buffer.from(JSON.stringify(text)).toString('latin1')
 }

@@ -8,7 +8,7 @@ import { reviewOptions, reviewPage } from './review-page'
 
 const cutReviews = createCutter({ ...reviewOptions, fields: reviewFieldTree })
 
-const cutRecords = (...texts: ReadonlyArray<string>): ReadonlyArray<CutRecord> => {
+export const cutRecords = (...texts: ReadonlyArray<string>): ReadonlyArray<CutRecord> => {
   const page = cutReviews(reviewPage(...texts))
   if (E.isLeft(page)) throw new Error(JSON.stringify(page.left))
   return page.right.rows
@@ -22,4 +22,11 @@ export const projectRows = (name: string, ...texts: ReadonlyArray<string>): Read
   return cutRecords(...texts).flatMap((record) =>
     project(createReviewItem(record)).map(({ json }) => Buffer.from(json).toString()),
   )
+}
+
+/** Whether objects inside the reviews have members that the specification does not have. */
+export const isUndeclared = (...texts: ReadonlyArray<string>): boolean => {
+  const page = cutReviews(reviewPage(...texts))
+  if (E.isLeft(page)) throw new Error(JSON.stringify(page.left))
+  return page.right.unknownPaths.some((path) => path.includes('.'))
 }

@@ -87,16 +87,23 @@ const cutReceived = async (
       return spool === undefined || spool.count() === 0 ? [] : [{ ...each, spool }]
     })
     if (part === partCount - 1) return { changes: [...own, ...others], shared: sharedPart }
-    const open = own.map((change) => ({ ...change, state: undefined, status: 'running', activatesGeneration: false }))
-    return { changes: [...open, ...openChanges(others, sharedPart)], shared: sharedPart } as Received
+    const unfinished = [...own, ...others.filter(({ load }) => sharedPart.some(isOf(load)))]
+    return { changes: unfinished.map(withoutEnd), shared: sharedPart }
   })
 }
 
-/** The streams of a part that has rows for them, without anything else. */
-const openChanges = (others: Changes, shared: ReadonlyArray<SharedSpool>): Changes =>
-  others
-    .filter(({ load }) => shared.some(({ streams }) => streams.includes(load.stream)))
-    .map((change) => ({ ...change, state: undefined, status: 'running', activatesGeneration: false }))
+const isOf =
+  ({ stream }: Load) =>
+  ({ streams }: SharedSpool): boolean =>
+    streams.includes(stream)
+
+/** A change whose stream goes on: its state and its end come with the last part. */
+const withoutEnd = (change: Change): Change => ({
+  ...change,
+  state: undefined,
+  status: 'running',
+  activatesGeneration: false,
+})
 
 /** The key of reviews, as it stands in what was received once for several streams. */
 const reviewIdColumn: Column = { name: 'id', type: 'BIGINT' }

@@ -191,16 +191,22 @@ export const forgetSeenSql = (seen: Seen): string => `DELETE FROM ${seenName(see
  * Into `_found`: of each object that reviews name the versions that differ from the one before, in the order of the reviews; those of
  * older reviews never come after newer ones.
  */
-const findVersionsSql = (reviews: Reviews, member: string, seen: Seen): string => {
+const findVersionsSql = (reviews: Reviews, { table }: DerivedStream, member: string, seen: Seen): string => {
   const sql = partsSql(reviews, [{ name: member, isList: false, key: 'id' }], false)
+  const columns = table.columns.filter(
+    ({ name, attribute }) => attribute === undefined && name !== 'reviewModifiedTime',
+  )
+  const record = reviews.isText ? `from_json(_part, ${quoteLiteral(JSON.stringify(shapeOf(columns, true)))})` : '_part'
+  // Attributes that are null don't count, so that a new column changes nothing.
+  const texts = columns.map(({ name }) => `${quoteLiteral(`${name}=`)} || _record.${quoteIdentifier(name)}::VARCHAR`)
   return `
   CREATE OR REPLACE TEMP TABLE _found AS
   SELECT *, lag(_content) OVER (PARTITION BY _key ORDER BY _seq) AS _before FROM (
     SELECT *, max(_time) OVER (
       PARTITION BY _key ORDER BY _seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS _last
     FROM (
-      SELECT _seq, _at, _review, _time, ${textSql(reviews, 'id')} AS _key, hash(_part) AS _content, _part
-      FROM (${sql})
+      SELECT _seq, _at, _review, _time, _key, hash(concat_ws(chr(31), ${texts.join(', ')})) AS _content, _part
+      FROM (SELECT *, ${textSql(reviews, 'id')} AS _key, ${record} AS _record FROM (${sql}))
       UNION ALL BY NAME
       SELECT -1 AS _seq, key AS _key, arg_max(content, time) AS _content, max(time) AS _time
       FROM ${seenName(seen)} GROUP BY key))
@@ -239,8 +245,9 @@ const findPairsSql = (
 }
 
 /** Into `_found`: what a stream sends once; undefined for a stream whose rows are not found in this way. */
-export const findSql = (reviews: Reviews, { derivation }: DerivedStream, seen: Seen): string | undefined => {
-  if (derivation._tag === 'dimension') return findVersionsSql(reviews, derivation.member, seen)
+export const findSql = (reviews: Reviews, stream: DerivedStream, seen: Seen): string | undefined => {
+  const { derivation } = stream
+  if (derivation._tag === 'dimension') return findVersionsSql(reviews, stream, derivation.member, seen)
   return derivation._tag === 'pair' ? findPairsSql(reviews, derivation, seen) : undefined
 }
 

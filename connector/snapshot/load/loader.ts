@@ -72,6 +72,12 @@ export const createFileLoader = async (db: Database, forgets: boolean): Promise<
       const current = await readTables()
       if (forgets) await forgetArrivals(db, received, current, now)
       await commitWithinMemory(db, describeCommit(received), received, current, now)
+      // What a commit has added to a table, the next one must know, also where it has no rows for it.
+      const grew = received.changes.some(
+        ({ load: { table } }) =>
+          current.find(({ name }) => name === table.name)?.columns.length !== table.columns.length,
+      )
+      if (grew) tables = undefined
       await db.checkpoint(maxLogBytes)
       protectFiles(db.path)
     },
