@@ -311,13 +311,16 @@ const forgetArrivals = async ({ db }: Appending, received: Received, now: number
   }
 }
 
+/** Says of each load how many of its rows `t` in a table of versions go. To be run before they do. */
+export const countRemovedSql = (versions: string, where: string): string => `
+    INSERT INTO _loads_log (entry, load, generation, added)
+    SELECT 0, ${loadColumnName}, _airbyte_generation_id, -count(*) FROM ${versions} AS t WHERE ${where} GROUP BY ALL`
+
 /** Removes the rows of those who were forgotten, and counts them: a load has so many fewer. */
 const removeForgottenSql = ({ name, columns }: Table): string => {
   const where = forgottenRowsSql(toPersonRows(name, columns))
   if (where === undefined) return 'SELECT 1'
-  const load = quoteIdentifier(loadColumnName)
   return `
-    INSERT INTO _loads_log (entry, load, added)
-    SELECT 0, ${load}, -count(*) FROM ${versionsOf(name)} AS t WHERE ${where} GROUP BY ${load};
+    ${countRemovedSql(versionsOf(name), where)};
     DELETE FROM ${versionsOf(name)} AS t WHERE ${where}`
 }

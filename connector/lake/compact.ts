@@ -105,14 +105,6 @@ const recentRowsSql = async (
  * are left of them.
  */
 const condenseLogs = async (db: Database, streams: ReadonlyArray<LakeStream>): Promise<void> => {
-  const load = quoteIdentifier(loadColumnName)
-  const counts = [
-    'SELECT NULL::BIGINT AS load, 0 AS n WHERE false',
-    ...streams.map(
-      ({ table }) =>
-        `SELECT ${load} AS load, count(*) AS n FROM ${quoteIdentifier(versionsTableName(table.name))} GROUP BY 1`,
-    ),
-  ]
   const condensed: Readonly<Record<string, string>> = {
     _meta_log: 'SELECT max(entry), name, arg_max(value, entry) FROM _meta_log GROUP BY name',
     _streams_log: `
@@ -124,9 +116,8 @@ const condenseLogs = async (db: Database, streams: ReadonlyArray<LakeStream>): P
       SELECT * FROM _states_log QUALIFY row_number() OVER (PARTITION BY stream, share ORDER BY entry DESC) = 1`,
     _review_times: 'SELECT DISTINCT id, time FROM _review_times',
     _loads_log: `
-      SELECT newest.* REPLACE (coalesce(found.n, 0) AS added)
-      FROM (SELECT * FROM _loads_log QUALIFY row_number() OVER (PARTITION BY load ORDER BY entry DESC) = 1) AS newest
-      LEFT JOIN (${counts.join(' UNION ALL ')}) AS found USING (load)`,
+      SELECT * REPLACE (0 AS added) FROM _loads_log
+      QUALIFY row_number() OVER (PARTITION BY load ORDER BY entry DESC) = 1`,
   }
   for (const [name, sql] of Object.entries(condensed))
     await db.run(`
@@ -134,4 +125,9 @@ const condenseLogs = async (db: Database, streams: ReadonlyArray<LakeStream>): P
       DELETE FROM ${name};
       INSERT INTO ${name} FROM temp._condensed;
       DROP TABLE temp._condensed`)
+  for (const { table } of streams)
+    await db.run(`
+      INSERT INTO _loads_log (entry, load, generation, added)
+      SELECT 0, ${loadColumnName}, _airbyte_generation_id, count(*)
+      FROM ${quoteIdentifier(versionsTableName(table.name))} GROUP BY ALL`)
 }

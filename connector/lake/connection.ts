@@ -3,20 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { CommandError, type Failure, runOrThrow } from '../cdk'
-import {
-  type Database,
-  type DatabaseOptions,
-  databaseOpenFailure,
-  lakeAuthor,
-  openDatabase,
-  quoteLiteral,
-} from '../snapshot/store'
+import { type Database, type DatabaseOptions, databaseOpenFailure, openDatabase, quoteLiteral } from '../snapshot/store'
 import { type Attachment, createAttachment } from './attachment'
 import { lakeErrorFailure } from './errors'
 import { loadExtension } from './extensions'
 import { freezeLake } from './freeze'
 import { lakeMetadata } from './metadata'
 import type { LakePlace } from './place'
+
+/** Whom the versions of a lake that this program makes name as their author. */
+const lakeAuthor = 'feedback-connector'
 
 /**
  * How long a commit is tried again while PostgreSQL or the storage cannot be reached, and the longest time between
@@ -64,10 +60,10 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
   }
 }
 
-const withLake = (db: Database, dataPath: string): Database => ({
-  ...db,
-  lake: { ...lakeMetadata(db, dataPath), freeze: () => freezeLake(db) },
-})
+const withLake = (db: Database, dataPath: string): Database => {
+  let frozen: Promise<void> | undefined
+  return { ...db, lake: { ...lakeMetadata(db, dataPath), freeze: () => (frozen ??= freezeLake(db)) } }
+}
 
 /** The methods of a database over a lake, which attach it first, and again where its connection was lost. */
 const createLakeDatabase = (base: Database, { name, access }: LakePlace, attachment: Attachment): Database => {

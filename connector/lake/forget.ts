@@ -22,7 +22,6 @@ import {
   forgottenTableSql,
   isSearched,
   listStoredTables,
-  loadColumnName,
   quoteIdentifier,
   quoteLiteral,
   type StoredTable,
@@ -32,6 +31,7 @@ import {
   toPersonRows,
   versionsTableName,
 } from '../snapshot/store'
+import { countRemovedSql } from './append'
 import type { PlaceOptions } from './open'
 import { lakeCatalogue } from './place'
 import { openOwnLake, removeFiles, rewriteCatalogue } from './rewrite'
@@ -110,11 +110,7 @@ const deleteRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Pro
     addRemoved(removed, stream, shown, gone - shown)
   }
   for (const { name, sql, where } of found) {
-    const load = quoteIdentifier(loadColumnName)
-    if (name === versionsTableName(streamOfTable(name)))
-      await db.run(`
-        INSERT INTO _loads_log (entry, load, added)
-        SELECT 0, ${load}, -count(*) FROM lake.${sql} AS t WHERE ${where} GROUP BY ${load}`)
+    if (name === versionsTableName(streamOfTable(name))) await db.run(countRemovedSql(`lake.${sql}`, where))
     await db.run(`DELETE FROM lake.${sql} AS t WHERE ${where}`)
   }
   for (const { sql } of tables.filter(({ name }) => stateTableNames.includes(name)))

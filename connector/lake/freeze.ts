@@ -1,6 +1,9 @@
-import { type Database, quoteIdentifier, versionsTableName } from '../snapshot/store'
+import { type Database, quoteIdentifier, quoteLiteral, versionsTableName } from '../snapshot/store'
 import { columnListSql, type LakeStream, shownRowsSql } from './relations'
 import { listLakeStreams } from './streams'
+
+/** What the views of streams look at, each after what it looks at itself; a lake without reviews lacks some. */
+const frozenViews = ['_meta', '_loads', '_streams', '_state', '_deletions', '_gone', '_shown_reviews', '_review_heads']
 
 /**
  * Finds once which rows are shown, for this connection, of a lake that is read as of one version. Each query of a
@@ -8,11 +11,12 @@ import { listLakeStreams } from './streams'
  * this connection hide those of the lake.
  */
 export const freezeLake = async (db: Database): Promise<void> => {
-  const streams = await listLakeStreams(db)
-  for (const [i, stream] of streams.entries()) await freezeStream(db, stream, i)
-  // The streams' declarations are read by the views of the rows, so they are copied last.
-  for (const name of ['_loads', '_streams', '_state', '_meta', '_deletions'])
+  const views = await db.query(`
+    SELECT view_name AS name FROM duckdb_views()
+    WHERE database_name = 'lake' AND view_name IN (${frozenViews.map(quoteLiteral).join(', ')})`)
+  for (const name of frozenViews.filter((wanted) => views.some((view) => view.name === wanted)))
     await db.run(`CREATE OR REPLACE TEMP TABLE ${name} AS FROM lake.main.${name}`)
+  for (const [i, stream] of (await listLakeStreams(db)).entries()) await freezeStream(db, stream, i)
 }
 
 const freezeStream = async (db: Database, stream: LakeStream, i: number): Promise<void> => {

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { type CommitLimits, fileLimits, type Load, type Loader } from '../snapshot/load'
-import { hasForgotten, type LakeShare, type Snapshot } from '../snapshot/store'
+import { hasForgotten, type Snapshot } from '../snapshot/store'
 import { type Appending, appendReceived } from './append'
+import type { LakeShare } from './place'
 import { nameShare } from './shares'
 import { type Opening, openLakeStreams } from './streams'
 

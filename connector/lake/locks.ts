@@ -1,5 +1,5 @@
-import { CommandError } from '../cdk'
-import { busyLakeFailure, type Database, quoteLiteral } from '../snapshot/store'
+import { CommandError, type Failure, transientFailure } from '../cdk'
+import { type Database, quoteLiteral } from '../snapshot/store'
 import { type LakePlace, postgresPrefix } from './place'
 
 // The locks of a lake are advisory locks of its PostgreSQL: they end with their connection, however the process ends.
@@ -13,6 +13,14 @@ export type Locks = {
 }
 
 export const noLocks: Locks = { whileMaking: (body) => body(), release: async () => undefined }
+
+/** Another process writes the lake, or the same share of it. */
+const busyLakeFailure = (name: string, share: LakePlace['options']['share']): Failure => {
+  const whose = share === undefined ? '' : `, of the share ${share.index} or of all shares`
+  return transientFailure(
+    `${name} is in use by another run${whose}. Wait until it ends, or stop it, and try again; --wait 10m waits for it.`,
+  )
+}
 
 /** What a run locks: the lake for itself, or its share, and the lake together with the other shares. */
 const listLocks = ({ share }: LakePlace['options']): ReadonlyArray<readonly [name: string, lock: number]> =>

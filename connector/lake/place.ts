@@ -3,8 +3,11 @@ import { statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { CommandError, configFailure } from '../cdk'
-import { type LakeShare, quoteLiteral, type SnapshotAccess } from '../snapshot/store'
+import { quoteLiteral, type SnapshotAccess } from '../snapshot/store'
 import { isRemote, listFolders, removeFolder } from './storage'
+
+/** One of several processes that share a backfill, counted from 0. */
+export type LakeShare = { readonly index: number; readonly count: number }
 
 export type LakeOptions = {
   /** Where a new lake keeps its Parquet files: a folder or s3://BUCKET/FOLDER. The catalogue remembers it. */

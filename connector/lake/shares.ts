@@ -1,14 +1,8 @@
 import { CommandError, configFailure, type SourceState, type SyncMode } from '../cdk'
 import { chooseStates } from '../snapshot/load'
-import {
-  type Database,
-  type LakeShare,
-  quoteLiteral,
-  readSnapshotState,
-  type Snapshot,
-  settledName,
-} from '../snapshot/store'
+import { type Database, quoteLiteral, readSnapshotState, type Snapshot, settledName } from '../snapshot/store'
 import { nextEntrySql } from './metadata'
+import type { LakeShare } from './place'
 
 // Several processes may share a backfill. Each appends its own states; once all have come to their end, one state of
 // each stream is made of theirs.

@@ -22,8 +22,8 @@ import {
   stringAt,
   type TimeRange,
 } from '../cdk'
-import type { PlaceOptions } from '../lake'
-import type { LakeShare, LoadSummary, OtherService, ReceivedRangeReader, Snapshot, SnapshotWriter } from '../snapshot'
+import type { LakeShare, PlaceOptions } from '../lake'
+import type { LoadSummary, OtherService, ReceivedRangeReader, Snapshot, SnapshotWriter } from '../snapshot'
 import { mergeStates, readScanStart, readStateCursor, type SourceEnv } from '../streams'
 import { type ConfiguredSource, loadLakeRoom, loadSnapshotRoom } from './source'
 

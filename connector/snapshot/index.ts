@@ -125,7 +125,7 @@ export {
 } from './store/failures'
 export { closeSnapshot, findPathProblem, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
 export { readForgotten } from './store/forgotten'
-export { isLakePath, type LakeShare } from './store/lake-access'
+export { isLakePath } from './store/lake-access'
 export {
   claimSnapshot,
   importState,

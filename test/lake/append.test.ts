@@ -31,7 +31,8 @@ describe('several writers of a lake', () => {
           await single.write(message)
           await writers[writer]?.write(message)
         }
-      for (const writer of [single, ...writers]) await writer.finish()
+      // Each page ends with a commit, so that the other writers have nothing left.
+      for (const writer of [single, writers[0]]) await writer?.finish()
       expect(await readDrawnRows(lake)).toEqual(await readDrawnRows(file))
       expect(await readVersions(lake)).toEqual(await readVersions(file))
       for (const { db } of [file, lake]) db.close()

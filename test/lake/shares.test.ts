@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../connector/cdk/stream'
+import type { LakeShare } from '../../connector/lake/place'
 import { checkShare, endShare, listOpenShares, openLakeStates, readLakeStates } from '../../connector/lake/shares'
 import type { Snapshot } from '../../connector/snapshot/store/database'
-import type { LakeShare } from '../../connector/snapshot/store/lake-access'
 import { openMemoryLake, writeLakeMessages } from '../support/lake'
 import {
   checkpointMessage,

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { runOrThrow } from '../../connector/cdk'
 import type { Message } from '../../connector/cdk/stream'
@@ -7,15 +8,15 @@ import { compactLake, type KeptVersions } from '../../connector/lake/compact'
 import { diffVersions } from '../../connector/lake/diff'
 import { forgetInLake } from '../../connector/lake/forget'
 import { openLake } from '../../connector/lake/open'
+import type { LakeShare } from '../../connector/lake/place'
 import { endShare, openLakeStates } from '../../connector/lake/shares'
 import type { Database, Snapshot } from '../../connector/snapshot/store/database'
 import { closeSnapshot, type SnapshotAccess } from '../../connector/snapshot/store/file'
-import type { LakeShare } from '../../connector/snapshot/store/lake-access'
 import { claimSnapshot, metadataTablesSql } from '../../connector/snapshot/store/metadata'
 import { verifySnapshot } from '../../connector/snapshot/verify/verify'
 import { newTempPath } from '../support/files'
 import { writeLakeMessages } from '../support/lake'
-import { runProgram } from '../support/program'
+import { runProgram, startProgram } from '../support/program'
 import {
   contentJson,
   deletedReviewsInfo,
@@ -31,6 +32,8 @@ import {
 // A lake whose catalogue is a DuckDB file, for what depends neither on PostgreSQL nor on object storage.
 
 const env = process.env
+/** What programs need to find the extensions. */
+const toEnv = () => ({ VIRTUAL_ENV: env.VIRTUAL_ENV ?? '' })
 const newLake = (): string => `ducklake:${newTempPath('ducklake')}`
 const folderOf = (lake: string): string => `${lake.slice('ducklake:'.length)}.files`
 
@@ -68,7 +71,10 @@ const forget = (lake: string, ...reviews: ReadonlyArray<string>) =>
 const many = Array.from({ length: 50 }, (_, id) => reviewJson(id, 1, `text ${id}`))
 const service = (address: string) => ({ address, fingerprint: Buffer.from(address).toString('hex') })
 
-/** Whether the catalogue or a file of the lake holds these bytes. Parquet compresses texts, so only the catalogue tells one for sure. */
+/**
+ * Whether the catalogue or a file of the lake holds these bytes. Parquet compresses texts, so only the catalogue
+ * tells one for sure.
+ */
 const holdsBytes = (lake: string, text: string): boolean => {
   const catalogue = lake.slice('ducklake:'.length)
   return readdirSync(dirname(catalogue))
@@ -258,6 +264,11 @@ it.each<[string, string, string]>([
     'INSERT INTO _versions_reviews FROM _versions_reviews WHERE id = 7',
     'row counts',
   ],
+  [
+    'a version of another generation',
+    'UPDATE _versions_reviews SET _airbyte_generation_id = 9 WHERE id = 7',
+    'row counts',
+  ],
   ['a version of no load', 'UPDATE _versions_reviews SET _load = 5 WHERE id = 7', 'row counts'],
   ['a load that was removed', 'DELETE FROM _loads_log', 'row counts'],
   ['a state that was removed', 'DELETE FROM _states_log', 'states exist'],
@@ -306,6 +317,31 @@ it.each<[KeptVersions, number, number]>([
   expect(await ask(lake, `SELECT string_agg(id || ' ' || text, ',') FROM reviews WHERE id IN (5, 6)`)).toBe('6 later')
 })
 
+it('shows the same where its compaction is killed at any moment, and is compacted by the next one', async () => {
+  const lake = newLake()
+  const texts = Array.from({ length: 5000 }, (_, id) => reviewJson(id, 1, `text ${id}`))
+  await writeReviews(lake, ...texts)
+  await writeReviews(lake, ...texts.slice(0, 2500).map((text) => text.replace('00:01:00', '00:02:00')))
+  const shown = () => ask(lake, 'SELECT count(*) || sum(hash(t))::VARCHAR FROM reviews AS t')
+  const before = await shown()
+  const compaction = ['compact', '--lake', lake, '--keep', 'newest', '--json']
+  for (const delay of [500, 650, 800, 950, 1100, 1300]) {
+    const running = startProgram('feedback', compaction, { env: toEnv() })
+    await sleep(delay)
+    running.kill('SIGKILL')
+    await running.ended
+    expect(await shown()).toBe(before)
+  }
+  const { status, stdout } = await runProgram('feedback', compaction, { env: toEnv() })
+  expect({ status, ...JSON.parse(stdout) }).toMatchObject({ status: 0, after: { files: expect.any(Number) } })
+  expect([await shown(), await countVersions(lake)]).toEqual([before, 5000])
+  expect(await failedChecks(lake)).toEqual([])
+  expect(await runProgram('feedback', [...compaction, '--keep', '30'], { env: toEnv() })).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('--keep must be newest, all or a number of days such as 30d, not 30'),
+  })
+})
+
 it('keeps what a refresh has not ended with, and shows it once it has', async () => {
   const lake = newLake()
   const refresh = reviewsInfo('full_refresh')
@@ -321,6 +357,30 @@ it('keeps what a refresh has not ended with, and shows it once it has', async ()
   expect(await count()).toBe(25)
   await compact(lake, 'newest')
   expect([await count(), await countVersions(lake)]).toEqual([25, 25])
+})
+
+it('writes a column of another type anew, in all versions, where a run has the lake to itself', async () => {
+  const lake = newLake()
+  const info = reviewsInfo()
+  const properties = { ...Object(info.schema.properties), rating: { type: 'string' }, more: { type: 'integer' } }
+  const changed = { ...info, schema: { ...info.schema, properties } }
+  const rated = (id: number, minute: number, rating: unknown) =>
+    JSON.stringify({ ...JSON.parse(reviewJson(id, minute)), rating })
+  await writeReviews(lake, rated(1, 1, 3), rated(2, 1, 4.5))
+  await writeReviews(lake, rated(1, 2, 5))
+  const share = { index: 0, count: 2 }
+  const messages = streamMessages(changed, rated(3, 1, 'four'))
+  await expect(useLake(lake, 'write', (snapshot) => writeLakeMessages(snapshot, messages, { share }))).rejects.toThrow(
+    'its attribute rating has another type than the lake',
+  )
+  await write(lake, ...messages)
+  expect(await ask(lake, `SELECT string_agg(id || ' ' || rating, ', ' ORDER BY id) FROM reviews`)).toBe(
+    '1 5, 2 4.5, 3 four',
+  )
+  expect(
+    await ask(lake, `SELECT string_agg(rating, ', ' ORDER BY valid_from) FROM reviews_versions WHERE id = 1`),
+  ).toBe('3, 5')
+  expect(await failedChecks(lake)).toEqual([])
 })
 
 it('shows rows of a review only with its newest version, also where the review came first or not at all', async () => {

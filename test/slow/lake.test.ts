@@ -9,12 +9,12 @@ import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { runOrThrow } from '../../connector/cdk'
 import { openLake } from '../../connector/lake/open'
+import type { LakeShare } from '../../connector/lake/place'
 import { openLakeStates } from '../../connector/lake/shares'
 import { isIdentical, type StreamDifference } from '../../connector/snapshot/diff'
 import { createSnapshotWriter, type SnapshotWriter } from '../../connector/snapshot/load/writer'
 import { openDatabase, quoteIdentifier, quoteLiteral, type Snapshot } from '../../connector/snapshot/store/database'
 import { closeSnapshot } from '../../connector/snapshot/store/file'
-import type { LakeShare } from '../../connector/snapshot/store/lake-access'
 import { drawSeed } from '../support/draws'
 import { newTempPath, writeTempFile } from '../support/files'
 import { createLakeWriter, drawnStarts, drawPages, readDrawnRows } from '../support/lake'
@@ -88,7 +88,10 @@ type Service = {
   readonly stop: () => Promise<void>
 }
 
-/** A sandbox in a process of its own, so that its work is not that of a writer. `before`: the service whose data and address it takes over. */
+/**
+ * A sandbox in a process of its own, so that its work is not that of a writer. `before`: the service whose data and
+ * address it takes over.
+ */
 const startService = async (reviews: number, before?: Service): Promise<Service> => {
   const data = before?.data ?? newTempPath('duckdb')
   const running = spawn(process.execPath, [
@@ -287,7 +290,10 @@ const killAsItCommits = async (name: string, args: ReadonlyArray<string>): Promi
   throw new Error('Each of ten commits was over before the kill.')
 }
 
-/** What does not depend on which of two writers was first that bring other rows of one version: that is a matter of chance. */
+/**
+ * What does not depend on which of two writers was first that bring other rows of one version: that is a matter of
+ * chance.
+ */
 const omitTies = (rows: Readonly<Record<string, unknown>>) => {
   const pick = (table: string, ...names: ReadonlyArray<string>) =>
     (rows[table] as ReadonlyArray<Readonly<Record<string, unknown>>>).map((row) => names.map((name) => row[name]))
@@ -353,7 +359,10 @@ const readCpu = (pid: number | undefined): number | undefined => {
   }
 }
 
-/** The seconds of CPU that the children of this process have taken which have ended: what a run costs, however busy the machine is. */
+/**
+ * The seconds of CPU that the children of this process have taken which have ended: what a run costs, however busy
+ * the machine is.
+ */
 const timedRun = async (args: ReadonlyArray<string>): Promise<number> => {
   const out = newTempPath('txt')
   const child = spawn(
@@ -428,7 +437,8 @@ describe('a lake in PostgreSQL and S3', () => {
           cuts += 1
       }
     })()
-    // DuckLake itself breaks where its connection ends while it reads the catalogue. Then the run ends with 75, after which it is begun again.
+    // DuckLake itself breaks where its connection ends while it reads the catalogue. Then the run ends with 75, after
+    // which it is begun again.
     let { status, stderr } = await sync()
     for (let runs = 1; status === 75 && runs < 4; runs += 1) ({ status, stderr } = await sync())
     expect([status, stderr]).toEqual([0, expect.any(String)])
@@ -637,7 +647,8 @@ describe('a lake in PostgreSQL and S3', () => {
     expect(await findWords('forgetful', words)).toEqual({ files: expect.any(Number), catalogue: expect.any(Number) })
     expect((await findWords('forgetful', words)).files).toBeGreaterThan(0)
 
-    // A writer that is killed as it commits leaves files with the words that no version names; beside them lies a file of someone else.
+    // A writer that is killed as it commits leaves files with the words that no version names; beside them lies a
+    // file of someone else.
     await killAsItCommits('forgetful', ['sync', '--config', config, ...placeOf(lake), '--full-refresh'])
     const left = await listOrphans('forgetful')
     expect(left.some((key) => key.includes('/main/_versions_review_contents/'))).toBe(true)
@@ -677,7 +688,8 @@ describe('a lake in PostgreSQL and S3', () => {
     )
     const [, id = '', words = ''] = /^(\d+),"?(.*?)"?$/.exec(found.stdout.split('\n')[1] ?? '') ?? []
     const running = startProgram('feedback', ['forget', ...placeOf(lake), '--review', id], { env })
-    // A transaction that psql begins at once, which reads no table of the lake and stays open until the erasure has asked for older ones.
+    // A transaction that psql begins at once, which reads no table of the lake and stays open until the erasure has
+    // asked for older ones.
     postgres.ask(`\\c watched
         BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;
         DO $$ BEGIN
@@ -841,7 +853,8 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
         }
       })()
       const killing = (async () => {
-        // Spread over the reviews, however fast they are written; of few reviews a writer makes one commit only, and is killed at any moment.
+        // Spread over the reviews, however fast they are written; of few reviews a writer makes one commit only, and
+        // is killed at any moment.
         while (kills < killCount && !isEnding) {
           const wanted = reviewCount < 200_000 ? 0 : ((kills + draw()) / (killCount + 1)) * reviewCount
           while (countCommitted('shared') < wanted && !isEnding) await sleep(1000)
@@ -867,7 +880,8 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
         `${kills} kills, ${Math.round((performance.now() - started) / 1000)} s, ${Math.round(peak)} MiB at most a writer`,
       )
       expect(failures).toEqual([])
-      // Of a smaller service most is the time to begin. A writer that reads all that the others write has half of a file's rate.
+      // Of a smaller service most is the time to begin. A writer that reads all that the others write has half of a
+      // file's rate.
       if (reviewCount >= 1_000_000) expect(rate).toBeGreaterThan(0.7)
       expect(kills).toBeGreaterThanOrEqual(killCount / 2)
       await service.stop()

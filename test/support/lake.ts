@@ -2,6 +2,7 @@ import { runOrThrow } from '../../connector/cdk'
 import type { Message } from '../../connector/cdk/stream'
 import { createLakeLoader } from '../../connector/lake/loader'
 import { createLogs, lakeMetadata } from '../../connector/lake/metadata'
+import type { LakeShare } from '../../connector/lake/place'
 import { firstViewsSql } from '../../connector/lake/relations'
 import {
   createSnapshotWriter,
@@ -9,7 +10,6 @@ import {
   type SnapshotWriterOptions,
 } from '../../connector/snapshot/load/writer'
 import { openDatabase, type Snapshot } from '../../connector/snapshot/store/database'
-import type { LakeShare } from '../../connector/snapshot/store/lake-access'
 import { random } from './random'
 import {
   checkpointMessage,

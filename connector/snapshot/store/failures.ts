@@ -198,12 +198,6 @@ const damagedLogFailure = (path: string, detail: string): Failure =>
     detail,
   )
 
-/** Another process writes the lake, or the same share of it. */
-export const busyLakeFailure = (name: string, share: { readonly index: number } | undefined): Failure =>
-  transientFailure(
-    `${name} is in use by another run${share === undefined ? '' : `, of the share ${share.index} or of all shares`}. Wait until it ends, or stop it, and try again; --wait 10m waits for it.`,
-  )
-
 export const foreignFileFailure = (path: string, detail?: string): Failure =>
   configFailure(`${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`, detail)
 

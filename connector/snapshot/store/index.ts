@@ -13,7 +13,6 @@ export {
   type Snapshot,
 } from './database'
 export {
-  busyLakeFailure,
   chooseMemoryLimit,
   databaseOpenFailure,
   isOutOfMemory,
@@ -44,7 +43,7 @@ export {
   stateTableNames,
   toPersonRows,
 } from './forgotten'
-export { dataFilePattern, type LakeShare, lakeAuthor } from './lake-access'
+export { dataFilePattern } from './lake-access'
 export {
   cursorSql,
   dropOwnViews,

@@ -49,9 +49,14 @@ const wrongCountSql = ({ name, versions }: SnapshotStream): string =>
       SELECT ${failureTextSql(name, `n || ' rows, ' || rows || ' after the last load'`)}
       FROM (SELECT (SELECT count(*) FROM ${quoteIdentifier(name)}) AS n, rows FROM _streams WHERE stream = ${quoteLiteral(name)}) WHERE n <> rows`
     : `
-      SELECT ${failureTextSql(name, `coalesce(n, 0) || ' rows of load ' || coalesce(load::VARCHAR, 'none') || ', which has appended ' || coalesce(rows, 0)`)}
-      FROM (SELECT ${loadColumnName} AS load, count(*) AS n FROM ${quoteIdentifier(versions)} GROUP BY 1) AS found
-      FULL JOIN (SELECT load, rows FROM _loads WHERE stream = ${quoteLiteral(name)}) AS appended USING (load)
+      SELECT ${failureTextSql(name, `coalesce(n, 0) || ' rows of load ' || coalesce(load::VARCHAR, 'none') || ' and generation ' || coalesce(generation::VARCHAR, 'none') || ', ' || coalesce(rows, 0) || ' were appended'`)}
+      FROM (
+        SELECT ${loadColumnName} AS load, _airbyte_generation_id AS generation, count(*) AS n
+        FROM ${quoteIdentifier(versions)} GROUP BY ALL) AS found
+      FULL JOIN (
+        SELECT load, generation, sum(added)::BIGINT AS rows
+        FROM _loads_log WHERE load IN (SELECT load FROM _loads WHERE stream = ${quoteLiteral(name)}) GROUP BY ALL) AS appended
+        USING (load, generation)
       WHERE coalesce(n, 0) <> coalesce(rows, 0)`
 
 /** The cursor of a stream's saved state; null if it has none that can be read. */
