@@ -31,7 +31,7 @@ export type SnapshotAccess = 'write' | 'change' | 'read'
 export const snapshotAttachOptions = `ROW_GROUP_SIZE 4096, STORAGE_VERSION '${storageVersion}'`
 
 /** What DuckDB has at first to write, in bytes, and how many times as much at each further step. */
-export const writerMemory = { leastMemory: 96e6, memoryGrowth: 2 } as const
+export const writerMemory = { leastMemory: 64e6, memoryGrowth: 2 } as const
 
 /** `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. `memoryGrowth`: how many times as much it has at each further step. */
 const accessOptions: Readonly<
