@@ -318,6 +318,7 @@ it('types the records of a wide table as those of narrow ones', async () => {
   spool.add(row(toJson(() => 1.5)), 4000)
   spool.add(row(toJson((type, i) => (i >= 250 ? goodValues[type](i) : null))), 5000)
 
+  await db.run("SET memory_limit = '1GB'")
   const read = async (some: ReadonlyArray<Column>) => {
     const typed = typeRows({ name: 'any', columns: some, history: false }, 3, spool.toSql())
     return db.query(`SELECT ${typed.names}, ${typed.seq} AS seq FROM (${typed.sql}) ORDER BY seq`)
