@@ -66,10 +66,11 @@ export const appendReceived = async (appending: Appending, received: Received, n
   const { changes } = received
   if (appending.forgets) await forgetArrivals(appending, received, now)
   await addUndeclaredColumns(db, received)
-  const commit = appending.nextEntry()
+  // Reviews that are typed again after a failure have the number that they had.
+  const numbers = received.shared.map(() => appending.nextEntry())
   await db.withMemory(describeCommit(received), async () => {
     try {
-      const shared = await stageAllShared(db, received, commit)
+      const shared = await stageAllShared(db, received, numbers)
       const rows: AppendedRows[] = []
       for (const [i, change] of changes.entries()) rows.push(await toAppended(db, change, i, shared.get(change.load)))
       await appendRows(appending, rows, now)
@@ -101,12 +102,12 @@ const toAppended = async (
 const stageAllShared = async (
   db: Database,
   { changes, shared }: Received,
-  commit: number,
+  numbers: ReadonlyArray<number>,
 ): Promise<ReadonlyMap<Load, TypedRows>> => {
   const all = new Map<Load, TypedRows>()
   for (const [i, each] of shared.entries()) {
     const loads = changes.flatMap(({ load }) => (each.streams.includes(load.stream) ? [load] : []))
-    const staged = await stageShared(db, each, loads, { commit: commit + i, toName: (load) => madeName(load, i) })
+    const staged = await stageShared(db, each, loads, { commit: numbers[i] ?? 0, toName: (load) => madeName(load, i) })
     for (const [load, rows] of staged) {
       const before = all.get(load)
       const sql = before === undefined ? rows.sql : `${before.sql} UNION ALL BY NAME ${rows.sql}`

@@ -183,7 +183,7 @@ export type Seen = { readonly load: number | bigint; readonly commit: number }
 const seenName = ({ load }: Seen): string => `temp._seen_${load}`
 
 export const createSeenSql = (seen: Seen): string => `
-  CREATE TEMP TABLE IF NOT EXISTS _seen_${seen.load} (commit INTEGER, key VARCHAR, content UBIGINT, time TIMESTAMPTZ)`
+  CREATE TEMP TABLE IF NOT EXISTS _seen_${seen.load} (commit BIGINT, key VARCHAR, content UBIGINT, time TIMESTAMPTZ)`
 
 export const forgetSeenSql = (seen: Seen): string => `DELETE FROM ${seenName(seen)} WHERE commit = ${seen.commit}`
 

@@ -2,9 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Message, Row } from '../../../connector/cdk/stream'
 import { hashContent } from '../../../connector/snapshot/diff'
+import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { createReviewItem } from '../../../connector/streams/reviews'
 import { streams } from '../../../connector/streams/streams'
 import { draws } from '../../support/draws'
+import { openMemoryLake, writeLakeMessages } from '../../support/lake'
 import { cutRecords, isUndeclared } from '../../support/review-rows'
 import {
   commitInParts,
@@ -122,6 +124,26 @@ describe('the rows made of reviews in a file', () => {
         expect(await loadContent(shared, { history })).toEqual(await loadContent(projected, { history }))
       }),
       { ...draws(8), endOnFailure: true },
+    )
+  })
+
+  it('are the same in a lake, which appends them', async () => {
+    const readRows = async ({ db }: Snapshot) =>
+      Promise.all(infos.map(({ name: stream }) => db.query(`SELECT _airbyte_raw_id FROM ${stream} ORDER BY ALL`)))
+    await fc.assert(
+      fc.asyncProperty(pagesArbitrary, async (drawn) => {
+        const { shared } = toMessages(drawn.map((page) => page.map(toText)))
+        const [file, lake] = [await openMemorySnapshot(), await openMemoryLake()]
+        try {
+          const summaries = await writeMessages(file, shared)
+          expect(await writeLakeMessages(lake, shared)).toEqual(summaries)
+          expect(await readRows(lake)).toEqual(await readRows(file))
+        } finally {
+          file.db.close()
+          lake.db.close()
+        }
+      }),
+      { ...draws(4), endOnFailure: true },
     )
   })
 
