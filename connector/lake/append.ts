@@ -5,6 +5,7 @@ import {
   findNewColumns,
   type Load,
   listArrivals,
+  loadsOf,
   mapToColumns,
   type Received,
   stageShared,
@@ -106,8 +107,10 @@ const stageAllShared = async (
 ): Promise<ReadonlyMap<Load, TypedRows>> => {
   const all = new Map<Load, TypedRows>()
   for (const [i, each] of shared.entries()) {
-    const loads = changes.flatMap(({ load }) => (each.streams.includes(load.stream) ? [load] : []))
-    const staged = await stageShared(db, each, loads, { commit: numbers[i] ?? 0, toName: (load) => madeName(load, i) })
+    const staged = await stageShared(db, each, loadsOf(each, changes), {
+      commit: numbers[i] ?? 0,
+      toName: (load) => madeName(load, i),
+    })
     for (const [load, rows] of staged) {
       const before = all.get(load)
       const sql = before === undefined ? rows.sql : `${before.sql} UNION ALL BY NAME ${rows.sql}`

@@ -6,12 +6,10 @@ import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-
 import { addColumns, findUndeclaredColumns, mapToColumns } from './evolve'
 import { metKeysSql, type ReviewBatch, reviewPartsSql } from './lookups'
 import { applyKnownDeletions, applyTombstones, insertRowsSql, keepNewestSql, removeOldChildren } from './merge'
-import { findUndeclaredMembers, type SharedResult, writeShared } from './shared'
-import { type SharedSpool, type Spool, splitSpool } from './spool'
+import { findUndeclaredMembers, loadsOf, type SharedResult, writeShared } from './shared'
+import { type Spool, splitSpool } from './spool'
 import { type Change, countRecords, findCursorRange, type Load, type Received } from './stream-load'
 import { typeColumnsSql, typeRows, typeValuesSql } from './typed-rows'
-
-type Changes = ReadonlyArray<Change>
 
 const spoolsOf = ({ changes, shared }: Received): ReadonlyArray<Spool> =>
   [...changes, ...shared].map(({ spool }) => spool)
@@ -87,15 +85,11 @@ const cutReceived = async (
       return spool === undefined || spool.count() === 0 ? [] : [{ ...each, spool }]
     })
     if (part === partCount - 1) return { changes: [...own, ...others], shared: sharedPart }
-    const unfinished = [...own, ...others.filter(({ load }) => sharedPart.some(isOf(load)))]
+    const filled = sharedPart.flatMap((each) => loadsOf(each, others))
+    const unfinished = [...own, ...others.filter(({ load }) => filled.includes(load))]
     return { changes: unfinished.map(withoutEnd), shared: sharedPart }
   })
 }
-
-const isOf =
-  ({ stream }: Load) =>
-  ({ streams }: SharedSpool): boolean =>
-    streams.includes(stream)
 
 /** A change whose stream goes on: its state and its end come with the last part. */
 const withoutEnd = (change: Change): Change => ({
@@ -129,10 +123,6 @@ const commitReceived = async (
 /** How many rows of a stream were made of the reviews. */
 const countMade = (results: ReadonlyArray<SharedResult>, { stream }: Load): number =>
   results.reduce((sum, { made }) => sum + (made.get(stream) ?? 0), 0)
-
-/** The loads of the streams that reviews were received for. */
-const loadsOf = ({ streams }: SharedSpool, changes: Changes): ReadonlyArray<Load> =>
-  changes.flatMap(({ load }) => (streams.includes(load.stream) ? [load] : []))
 
 const uniqueByName = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> =>
   columns.filter(({ name }, i) => columns.findIndex((other) => other.name === name) === i)

@@ -1,7 +1,7 @@
 import type { Derivation, PartStep } from '../../cdk'
 import { quoteIdentifier, quoteLiteral } from '../store/database'
 import { attributeOf, type Column, type Table } from '../store/tables'
-import { type RecordSource, shapeOf, type TypedRows, typeRecords } from './typed-rows'
+import { type RecordSource, shapeOf, type TypedRows, typeRecords, typeRows } from './typed-rows'
 
 // The rows of child streams, made of the reviews that name them. `unnest` stands in the SELECT list: as a lateral join it takes four times
 // as long. Names of ours begin with _, and foreign ones are always members of a structure.
@@ -137,15 +137,6 @@ const toSource = ({ table, derivation }: DerivedStream, isText: boolean, sql: st
   }
 }
 
-/** The rows of a child stream. `isOrdered`: with a place of its own for each, also of those of one review. */
-export const typeParts = (reviews: Reviews, stream: DerivedStream, isOrdered: boolean): TypedRows | undefined => {
-  const { table, derivation, generation } = stream
-  if (derivation._tag !== 'part') return undefined
-  const sql = partsSql(reviews, derivation.steps, isOrdered)
-  const place = isOrdered ? 'row_number() OVER (ORDER BY _seq, _place)' : '_seq'
-  return typeRecords(table, generation, toSource(stream, reviews.isText, sql, place))
-}
-
 /** The lists of a child stream whose elements have keys that may repeat: SQL of the keys, and of the rows that they stand in. */
 export const repeatedPartsSql = (reviews: Reviews, { derivation }: DerivedStream): string | undefined => {
   if (derivation._tag !== 'part') return undefined
@@ -251,14 +242,26 @@ export const findSql = (reviews: Reviews, stream: DerivedStream, seen: Seen): st
   return derivation._tag === 'pair' ? findPairsSql(reviews, derivation, seen) : undefined
 }
 
-/** The rows in `_found`, each with a place of its own: one review may show several. */
-export const typeFound = (stream: DerivedStream, isText: boolean): TypedRows => {
-  const { table, generation, derivation } = stream
-  const source = toSource(
-    stream,
-    isText && derivation._tag === 'dimension',
-    'FROM temp._found',
-    'row_number() OVER (ORDER BY _seq)',
-  )
-  return typeRecords(table, generation, source)
+/**
+ * The rows that a stream makes of reviews: of those in `_found`, where `findSql` has put any there. `spool`: the reviews as they came.
+ * `isOrdered`: with a place of its own for each part of a review.
+ */
+export const typeStream = (reviews: Reviews, stream: DerivedStream, spool: string, isOrdered: boolean): TypedRows => {
+  const { table, derivation, generation } = stream
+  const { isText } = reviews
+  const typed = (isTextPart: boolean, sql: string, place: string): TypedRows =>
+    typeRecords(table, generation, toSource(stream, isTextPart, sql, place))
+  switch (derivation._tag) {
+    case 'record':
+      return typeRows(table, generation, spool, true)
+    case 'part': {
+      const place = isOrdered ? 'row_number() OVER (ORDER BY _seq, _place)' : '_seq'
+      return typed(isText, partsSql(reviews, derivation.steps, isOrdered), place)
+    }
+    // One review may show several, each of which needs a place of its own.
+    case 'dimension':
+      return typed(isText, 'FROM temp._found', 'row_number() OVER (ORDER BY _seq)')
+    case 'pair':
+      return typed(false, 'FROM temp._found', 'row_number() OVER (ORDER BY _seq)')
+  }
 }

@@ -7,7 +7,7 @@ export { findNewColumns } from './commit'
 export { chooseLoadTarget, chooseStates, type LoadOptions, type LoadTarget } from './earlier-runs'
 export { addColumns, findColumn, mapToColumns, refuseOtherTypes, rejectStream } from './evolve'
 export type { Loader } from './loader'
-export { stageShared } from './shared'
+export { loadsOf, stageShared } from './shared'
 export {
   type Change,
   type CommitLimits,

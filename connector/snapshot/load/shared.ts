@@ -10,15 +10,14 @@ import {
   type Reviews,
   repeatedPartsSql,
   reviewsOf,
-  typeFound,
-  typeParts,
+  typeStream,
 } from './derive'
 import { mapToColumns } from './evolve'
 import { metKeysSql, type ReviewBatch } from './lookups'
 import { insertRowsSql, keepNewestSql } from './merge'
 import type { SharedSpool } from './spool'
-import type { Load } from './stream-load'
-import { type TypedRows, typeRows } from './typed-rows'
+import type { Change, Load } from './stream-load'
+import type { TypedRows } from './typed-rows'
 
 /** What a commit has made of shared reviews. */
 export type SharedResult = {
@@ -30,6 +29,10 @@ export type SharedResult = {
   /** Whether the tables may have other versions of these reviews, or the reviews themselves are several of one. */
   readonly hasOthers: boolean
 }
+
+/** The loads of the streams that reviews were received for. */
+export const loadsOf = ({ streams }: SharedSpool, changes: ReadonlyArray<Change>): ReadonlyArray<Load> =>
+  changes.flatMap(({ load }) => (streams.includes(load.stream) ? [load] : []))
 
 const toStream = ({ table, derivation, target }: Load): ReadonlyArray<DerivedStream> =>
   derivation === undefined ? [] : [{ table, derivation, generation: target.generation }]
@@ -64,9 +67,9 @@ const findOthers = async (
   const known = references.map(
     ({ table, id }) => `
     SELECT ${quoteLiteral(table.name)} AS name WHERE EXISTS (
-      FROM ${quoteIdentifier(table.name)} AS t WHERE t.${quoteIdentifier(id)} IN (SELECT id FROM ${batch}))`,
+      FROM ${quoteIdentifier(table.name)} AS t WHERE t.${quoteIdentifier(id)} IN (SELECT _review FROM ${batch}))`,
   )
-  const repeated = `SELECT NULL AS name WHERE (SELECT count(DISTINCT id) < count(*) FROM ${batch})`
+  const repeated = `SELECT NULL AS name WHERE (SELECT count(DISTINCT _review) < count(*) FROM ${batch})`
   const found = await db.query([...known, repeated].join(' UNION ALL '))
   return {
     known: new Set(found.flatMap(({ name }) => (name === null ? [] : [String(name)]))),
@@ -105,19 +108,16 @@ const writeStream = async (
   const { table, target } = load
   const [stream] = toStream(load)
   if (stream === undefined) return 0
-  const { derivation } = stream
   const seen = { load: load.id, commit: 0 }
   const find = findSql(reviews, stream, seen)
   if (find !== undefined) {
     await db.run(`${createSeenSql(seen)}; ${find}`)
-    return mergeRows(db, load, typeFound(stream, reviews.isText))
+    return mergeRows(db, load, typeStream(reviews, stream, spool, false))
   }
   const hasKey = target.key.length > 0
   const repeated = mayMeet || !hasKey ? undefined : repeatedPartsSql(reviews, stream)
   const merges = hasKey && (mayMeet || (repeated !== undefined && (await db.scalar(repeated)) === true))
-  const rows =
-    derivation._tag === 'record' ? typeRows(table, target.generation, spool, true) : typeParts(reviews, stream, merges)
-  if (rows === undefined) return 0
+  const rows = typeStream(reviews, stream, spool, merges)
   return merges ? mergeRows(db, load, rows) : db.change(insertRowsSql(table, rows, []))
 }
 
@@ -131,8 +131,8 @@ export const writeShared = async (
 ): Promise<SharedResult> => {
   const sql = spool.toSql()
   const parsed = reviewsOf(sql, loads.flatMap(toStream), hasUndeclared)
-  await db.run(`CREATE OR REPLACE TEMP TABLE ${batch} AS SELECT *, _review AS id, _time AS time FROM (${parsed.sql})`)
-  const reviews = { ...parsed, sql: `SELECT _seq, _at, _review, _time, _part FROM temp.${batch}` }
+  await db.run(`CREATE OR REPLACE TEMP TABLE ${batch} AS ${parsed.sql}`)
+  const reviews = { ...parsed, sql: `FROM temp.${batch}` }
   const { known, isRepeated } = await findOthers(db, `temp.${batch}`, tables)
   const made = new Map<string, number>()
   for (const load of loads) {
@@ -145,7 +145,7 @@ export const writeShared = async (
   return {
     streams,
     made,
-    batch: { table: first.table, id: 'id', time: 'time', batch: `temp.${batch}` },
+    batch: { table: first.table, id: '_review', time: '_time', batch: `temp.${batch}` },
     hasOthers: isRepeated || known.size > 0,
   }
 }
@@ -171,13 +171,7 @@ export const stageShared = async (
     const seen = { load: load.id, commit }
     const find = findSql(reviews, stream, seen)
     if (find !== undefined) await db.run(`${createSeenSql(seen)}; ${forgetSeenSql(seen)}; ${find}`)
-    const rows =
-      find !== undefined
-        ? typeFound(stream, reviews.isText)
-        : stream.derivation._tag === 'record'
-          ? typeRows(load.table, load.target.generation, sql, true)
-          : typeParts(reviews, stream, false)
-    if (rows === undefined) continue
+    const rows = typeStream(reviews, stream, sql, false)
     await db.run(`CREATE OR REPLACE TEMP TABLE ${toName(load)} AS ${rows.sql}`)
     staged.set(load, { ...rows, sql: `SELECT * FROM temp.${toName(load)}` })
   }
