@@ -19,6 +19,7 @@ import {
   type Database,
   findReviewReference,
   forgottenRowsSql,
+  instantSql,
   isChildTable,
   listStreamTables,
   loadColumnName,
@@ -58,7 +59,6 @@ export type AppendedRows = {
 }
 
 const versionsOf = (name: string): string => quoteIdentifier(versionsTableName(name))
-const instantSql = (millis: number): string => `make_timestamptz(${Math.trunc(millis)}::BIGINT * 1000)`
 const textSql = (text: string | undefined): string => (text === undefined ? 'NULL' : quoteLiteral(text))
 
 /** Commits what was received as one version of the lake. If it rejects, nothing has changed. */

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { type CommitLimits, fileLimits, type Load, type Loader } from '../snapshot/load'
-import { hasForgotten, type Snapshot } from '../snapshot/store'
+import { hasForgotten, instantSql, type Snapshot } from '../snapshot/store'
 import { type Appending, appendReceived } from './append'
 import type { LakeShare } from './place'
 import { nameShare } from './shares'
@@ -84,7 +84,7 @@ const closeAbandonedLoads = async (
     db.run(`
       INSERT INTO _loads_log
       SELECT ${entry}, load, run, share, stream, sync_mode, started,
-        make_timestamptz(${Math.trunc(now)}::BIGINT * 1000) AS ended,
+        ${instantSql(now)} AS ended,
         records, source_records, 0, cursor_from, cursor_to, generation, 'incomplete'
       FROM _loads WHERE ${isLeft}`),
   )

@@ -4,6 +4,7 @@ import {
   dropOwnViews,
   firstFormat,
   historyTableName,
+  instantSql,
   quoteIdentifier,
   quoteLiteral,
   regionsTableName,
@@ -103,7 +104,7 @@ export const lakeMetadata = (db: Pick<Database, 'run' | 'query'>, dataPath: stri
     await db.run(`
       INSERT INTO _states_log
       SELECT ${nextEntrySql('_states_log', now)}, stream, NULL, state,
-        make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)
+        ${instantSql(now)}
       FROM (VALUES ${rows.join(', ')}) AS given (stream, state)`)
   },
   moveStates: (fingerprint) =>

@@ -14,6 +14,7 @@ import {
 import {
   columnsFromSchema,
   type Database,
+  instantSql,
   listStreamTables,
   quoteLiteral,
   type Table,
@@ -185,7 +186,7 @@ const declareStream = async (
   if (target.resetsState && previous !== undefined)
     await db.run(`
       INSERT INTO _states_log
-      SELECT ${nextEntry()}, stream, NULL, NULL, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)
+      SELECT ${nextEntry()}, stream, NULL, NULL, ${instantSql(now)}
       FROM _state WHERE stream = ${quoteLiteral(name)}`)
 }
 
@@ -219,5 +220,5 @@ export const refreshedEntrySql = (
 ): string => `
   INSERT INTO _streams_log
   SELECT ${entry}, stream, schema, primary_key, cursor, ${generation}, false, ${shownFrom}, ${everyGeneration},
-    make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)
+    ${instantSql(now)}
   FROM _streams WHERE stream = ${quoteLiteral(name)}`

@@ -1,4 +1,4 @@
-import { type Database, quoteIdentifier } from '../store/database'
+import { type Database, instantSql, quoteIdentifier } from '../store/database'
 import { updateRowCountsSql } from '../store/metadata'
 import {
   airbyteColumns,
@@ -143,7 +143,7 @@ export const removeOldVersionsSql = ({ table, id, time }: ReviewReference): stri
 
 /** Removes the rows that a finished full refresh did not read again, at `now` (milliseconds); with `part`, those in `_old`. */
 const removeOldGenerationsSql = (table: Table, minimumGeneration: number, now: number, part: boolean): string => `
-  ${archiveSql(table, `${quoteIdentifier(table.name)} AS t`, isOldSql(minimumGeneration, part), `make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)`)}
+  ${archiveSql(table, `${quoteIdentifier(table.name)} AS t`, isOldSql(minimumGeneration, part), `${instantSql(now)}`)}
   DELETE FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, part)}`
 
 /** Applies the deletions in `_gone` to every table that refers to reviews, except these. */

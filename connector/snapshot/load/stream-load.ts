@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { CommandError, type Derivation, parseJson, type StreamInfo, systemFailure } from '../../cdk'
-import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
+import { type Database, instantSql, quoteIdentifier, quoteLiteral } from '../store/database'
 import { adviseOnPlace } from '../store/failures'
 import { addFurtherIds, forgottenRecordsSql, removeForgottenSql } from '../store/forgotten'
 import {
@@ -187,7 +187,7 @@ const declareLoads = async (
   await declareStreams(db, declared)
   const rows = streams.map(
     ({ info, load }) =>
-      `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000), 0, ${countRowsSql(info.name)}, ${load.target.generation}, 'running')`,
+      `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, ${instantSql(now)}, 0, ${countRowsSql(info.name)}, ${load.target.generation}, 'running')`,
   )
   await db.run(
     `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status) VALUES ${rows.join(', ')}`,

@@ -337,5 +337,8 @@ const createConnectionMethods = (
 /** A table's or column's name in SQL, quoted. */
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
+/** A time in SQL, given in milliseconds since 1970. */
+export const instantSql = (millis: number): string => `make_timestamptz(${Math.trunc(millis)}::BIGINT * 1000)`
+
 /** A string literal in SQL, quoted. */
 export const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`

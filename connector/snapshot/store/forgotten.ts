@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
+import { type Database, instantSql, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { regionsTableName } from './metadata'
 import { deletionsTableName, foldCase, historyTableName, reviewsTableName, streamOfTable, type Table } from './tables'
 
@@ -254,7 +254,7 @@ const furtherIdsSql = (rows: PersonRows, from: string, forgotten = forgottenTabl
 
 /** Adds tombstones. `ids`: SQL of `(kind, id)`; `now`: milliseconds since 1970. */
 const addForgottenSql = (ids: string, now: number, forgotten = forgottenTableName): string =>
-  `INSERT INTO ${forgotten} SELECT kind, id, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000) FROM (${ids})`
+  `INSERT INTO ${forgotten} SELECT kind, id, ${instantSql(now)} FROM (${ids})`
 
 /** Adds what the records of a stream further tell of someone forgotten; returns how many tombstones that makes. */
 export const addFurtherIds = async (db: Database, stream: string, records: string, now: number): Promise<number> => {

@@ -6,6 +6,7 @@
 export {
   type Database,
   type DatabaseOptions,
+  instantSql,
   type LakeMetadata,
   openDatabase,
   quoteIdentifier,

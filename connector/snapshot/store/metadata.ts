@@ -7,7 +7,7 @@ import {
   type StreamInfo,
   serviceOfState,
 } from '../../cdk'
-import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
+import { type Database, instantSql, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { adviseOnPlace } from './failures'
 import { type Column, type ColumnType, historyTableName } from './tables'
 import type { CellValue } from './values'
@@ -187,7 +187,7 @@ export type StreamStateText = { readonly stream: string; readonly state: string 
 /** Of one or more streams. */
 export const saveStreamStatesSql = (states: ReadonlyArray<StreamStateText>, now: number): string => `
   DELETE FROM _state WHERE stream IN (${states.map(({ stream }) => quoteLiteral(stream)).join(', ')});
-  INSERT INTO _state SELECT name, text, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000) 
+  INSERT INTO _state SELECT name, text, ${instantSql(now)} 
   FROM (VALUES ${states.map(({ stream, state }) => `(${quoteLiteral(stream)}, ${quoteLiteral(state)})`).join(', ')}) AS given(name, text)`
 
 /** Each stream's state as JSON text, in the order of the streams' names. */

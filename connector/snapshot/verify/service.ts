@@ -1,6 +1,6 @@
 import { pipe } from 'fp-ts/function'
 import { batchFeed, CommandError, configFailure, consumeFeed, type Failure, type Feed, flatMapFeed } from '../../cdk'
-import { appendBatchRows, type Database, type Snapshot } from '../store/database'
+import { appendBatchRows, type Database, instantSql, type Snapshot } from '../store/database'
 import { loadDuckdb } from '../store/duckdb'
 import { forgottenTableName } from '../store/forgotten'
 import { deletionsTableName, hasTombstonesSql, listStreamTables, reviewsTableName, type Table } from '../store/tables'
@@ -174,8 +174,6 @@ const addSentRange = async (
   const count = await db.scalar(`SELECT count(DISTINCT id) ${rows}`)
   if (Number(count) === range.count) await db.run(`INSERT INTO ${sent} SELECT DISTINCT id, time ${rows}`)
 }
-
-const instantSql = (time: number): string => `make_timestamptz(${Math.trunc(time)}::BIGINT * 1000)`
 
 /**
  * Into `_moving`: the reviews that changed or were deleted after the service was read, or whose deletion the next run brings.

@@ -6,7 +6,7 @@ import {
   type StreamInfo,
   tombstoneColumnNames,
 } from '../../cdk'
-import type { Snapshot } from '../store/database'
+import { instantSql, type Snapshot } from '../store/database'
 import { hasForgottenTable } from '../store/forgotten'
 import { deletionsTableName, reviewsTableName } from '../store/tables'
 import { type Check, type CheckResult, readSnapshotStreams, runCheck } from './check'
@@ -97,7 +97,7 @@ export const planRepair = async ({ db }: Snapshot, deletedReviews: StreamInfo, n
 /** The states of every stream whose cursor is a review's modified time, set back to `from` and without their progress in a scan. */
 const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => {
   const streams = await db.query(`
-    SELECT stream, json_merge_patch(state, json_object('modifiedTimeFrom', strftime(make_timestamptz(${Math.trunc(from)}::BIGINT * 1000)::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ'), 'recent', NULL, 'recentRange', NULL, 'recentMissing', NULL, 'scan', NULL)) AS state
+    SELECT stream, json_merge_patch(state, json_object('modifiedTimeFrom', strftime(${instantSql(from)}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ'), 'recent', NULL, 'recentRange', NULL, 'recentMissing', NULL, 'scan', NULL)) AS state
     FROM _state JOIN _streams USING (stream)
     WHERE stream <> '${deletionsTableName}' AND cursor IN ('modifiedTime', 'reviewModifiedTime') ORDER BY stream`)
   return formatStateFile(streams.map(({ stream, state }) => ({ stream: String(stream), state: String(state) })))
