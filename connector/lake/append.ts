@@ -3,8 +3,8 @@ import {
   type Change,
   describeCommit,
   findNewColumns,
+  forgetArrivals,
   type Load,
-  listArrivals,
   loadsOf,
   mapToColumns,
   type Received,
@@ -13,7 +13,6 @@ import {
   typeRows,
 } from '../snapshot/load'
 import {
-  addFurtherIds,
   cleanStatesSql,
   cursorSql,
   type Database,
@@ -25,11 +24,11 @@ import {
   loadColumnName,
   quoteIdentifier,
   quoteLiteral,
+  reviewsTableName,
   type Table,
   toPersonRows,
-  versionsTableName,
 } from '../snapshot/store'
-import { replaceViewsSql } from './relations'
+import { replaceViewsSql, versionsOf } from './relations'
 import { listLakeStreams, refreshedEntrySql, toVersions } from './streams'
 
 /** What a process has appended for one of its loads. */
@@ -58,14 +57,13 @@ export type AppendedRows = {
   readonly isMade: boolean
 }
 
-const versionsOf = (name: string): string => quoteIdentifier(versionsTableName(name))
 const textSql = (text: string | undefined): string => (text === undefined ? 'NULL' : quoteLiteral(text))
 
 /** Commits what was received as one version of the lake. If it rejects, nothing has changed. */
 export const appendReceived = async (appending: Appending, received: Received, now: number): Promise<void> => {
   const { db } = appending
   const { changes } = received
-  if (appending.forgets) await forgetArrivals(appending, received, now)
+  if (appending.forgets) await forgetArrivals(db, received, () => removeForgotten(db), now)
   await addUndeclaredColumns(db, received)
   // Reviews that are typed again after a failure have the number that they had.
   const numbers = received.shared.map(() => appending.nextEntry())
@@ -188,7 +186,7 @@ export const appendRows = async (
 const insertSql = ({ id, stream }: Load, { sql, names }: TypedRows): string => `
   INSERT INTO ${versionsOf(stream)} (${names}, ${quoteIdentifier(loadColumnName)}) SELECT ${names}, ${id} FROM (${sql})`
 
-const isReviews = (table: Table): boolean => findReviewReference(table) !== undefined && table.name === 'reviews'
+const isReviews = (table: Table): boolean => findReviewReference(table) !== undefined && table.name === reviewsTableName
 
 /** Where a run reads no reviews, the rows that belong to them say which versions there are. */
 const nameReviewsSql = (table: Table, { sql }: TypedRows): ReadonlyArray<string> => {
@@ -296,29 +294,15 @@ const loadsSql = (
   return `INSERT INTO _loads_log VALUES ${rows.join(', ')}`
 }
 
-/**
- * Adds the tombstones that records of someone forgotten give, such as the id of a review that names their visit,
- * before any of them is appended. Rows that came before the record which shows whose they are go: of all that a lake
- * has, only these are removed by a run.
- */
-const forgetArrivals = async ({ db }: Appending, received: Received, now: number): Promise<void> => {
-  for (const { stream, spool } of listArrivals(received)) {
-    const added = await db.withMemory(`looking for what was forgotten among the records of ${stream}`, () =>
-      addFurtherIds(db, stream, spool.toSql('forgotten'), now),
-    )
-    if (added === 0) continue
-    await db.withMemory('removing what was forgotten', () =>
-      db.transaction(async () => {
-        for (const table of await listStreamTables(db)) await db.run(removeForgottenSql(table))
-      }),
-    )
-  }
-}
-
 /** Says of each load how many of its rows `t` in a table of versions go. To be run before they do. */
 export const countRemovedSql = (versions: string, where: string): string => `
     INSERT INTO _loads_log (entry, load, generation, added)
     SELECT 0, ${loadColumnName}, _airbyte_generation_id, -count(*) FROM ${versions} AS t WHERE ${where} GROUP BY ALL`
+
+/** Of all that a lake has, a run removes only these rows. */
+const removeForgotten = async (db: Database): Promise<void> => {
+  for (const table of await listStreamTables(db)) await db.run(removeForgottenSql(table))
+}
 
 /** Removes the rows of those who were forgotten, and counts them: a load has so many fewer. */
 const removeForgottenSql = ({ name, columns }: Table): string => {

@@ -1,15 +1,7 @@
 import { runOrThrow } from '../cdk'
-import {
-  closeSnapshot,
-  type Database,
-  defineVersions,
-  listStreamTables,
-  loadColumnName,
-  quoteIdentifier,
-  versionsTableName,
-} from '../snapshot/store'
+import { closeSnapshot, type Database, defineVersions, listStreamTables, loadColumnName } from '../snapshot/store'
 import { openLake, type PlaceOptions } from './open'
-import { isNeededSql, type LakeStream, shownRowsSql } from './relations'
+import { isNeededSql, type LakeStream, shownRowsSql, versionsOf } from './relations'
 import { removeFiles } from './rewrite'
 import { listLakeStreams } from './streams'
 
@@ -62,7 +54,7 @@ const removeVersions = async (db: Database, kept: KeptVersions): Promise<number>
   const old = kept === 'all' ? [] : streams
   for (const [i, stream] of old.entries()) await db.run(keptRowsSql(stream, i, await recentRowsSql(db, stream, kept)))
   for (const [i, { table }] of old.entries()) {
-    const versions = quoteIdentifier(versionsTableName(table.name))
+    const versions = versionsOf(table.name)
     const isOld = `FROM ${versions} AS v WHERE v.rowid NOT IN (SELECT row FROM temp._kept_${i})`
     const count = Number(await db.scalar(`SELECT count(*) ${isOld}`))
     if (count > 0) await db.run(`DELETE ${isOld}`)
@@ -76,7 +68,7 @@ const removeVersions = async (db: Database, kept: KeptVersions): Promise<number>
 const keptRowsSql = (stream: LakeStream, i: number, recent: string | undefined): string => `
   CREATE OR REPLACE TEMP TABLE _kept_${i} AS
   ${shownRowsSql(stream)}
-  UNION SELECT v.rowid FROM ${quoteIdentifier(versionsTableName(stream.table.name))} AS v WHERE ${isNeededSql(stream)}
+  UNION SELECT v.rowid FROM ${versionsOf(stream.table.name)} AS v WHERE ${isNeededSql(stream)}
   ${recent === undefined ? '' : `UNION ${recent}`}`
 
 /** The rows, each version once, that were valid within so many days. */
@@ -91,7 +83,7 @@ const recentRowsSql = async (
   return (
     versions &&
     `
-    SELECT min(v.rowid) FROM ${quoteIdentifier(versionsTableName(table.name))} AS v
+    SELECT min(v.rowid) FROM ${versionsOf(table.name)} AS v
     SEMI JOIN (
       SELECT _airbyte_raw_id FROM (${versions.toSql((name) => name)})
       WHERE valid_to > now() - INTERVAL ${kept.days} DAY) AS recent
@@ -129,5 +121,5 @@ const condenseLogs = async (db: Database, streams: ReadonlyArray<LakeStream>): P
     await db.run(`
       INSERT INTO _loads_log (entry, load, generation, added)
       SELECT 0, ${loadColumnName}, _airbyte_generation_id, count(*)
-      FROM ${quoteIdentifier(versionsTableName(table.name))} GROUP BY ALL`)
+      FROM ${versionsOf(table.name)} GROUP BY ALL`)
 }

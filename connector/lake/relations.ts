@@ -1,6 +1,5 @@
 import {
   airbyteColumns,
-  type Column,
   deletedAtSql,
   deletionsTableName,
   findReviewReference,
@@ -36,7 +35,8 @@ export const columnListSql = (table: Table): string =>
     .map((name) => `v.${quoteIdentifier(name)}`)
     .join(', ')
 
-const versionsOf = (stream: string): string => quoteIdentifier(versionsTableName(stream))
+/** The table of a stream's versions, quoted. */
+export const versionsOf = (stream: string): string => quoteIdentifier(versionsTableName(stream))
 
 /** The table of a stream's versions, which nothing but a compaction or an erasure writes anew. */
 export const createVersionsSql = ({ name, columns }: Table): string => {
@@ -56,25 +56,14 @@ const boundSql = (stream: string, bound: 'shown_from' | 'shown_to' | 'refreshed'
 const isShownGenerationSql = (stream: string): string =>
   `v._airbyte_generation_id BETWEEN ${boundSql(stream, 'shown_from')} AND ${boundSql(stream, 'shown_to')}`
 
-/** A number that a cursor's text is, so that 10 is later than 9; null for any other text. */
-const cursorNumberSql = ({ name, type }: Column): string | undefined => {
-  if (type !== 'VARCHAR' && type !== 'JSON') return undefined
-  const value = `v.${quoteIdentifier(name)}`
-  const text = type === 'JSON' ? `json_extract_string(${value}, '$')` : value
-  const isNumber = `regexp_full_match(${text}, '-?[0-9]{1,28}([.][0-9]{1,9})?')`
-  return `CASE WHEN ${isNumber} THEN TRY_CAST(${text} AS DECIMAL(38, 9)) END`
-}
-
 /**
  * The order of the versions of one key: by generation, by cursor, and where these are the same, as they were
  * appended.
  */
 const newestFirstSql = ({ table, cursor }: LakeStream): string => {
   const column = table.columns.find(({ name }) => name === cursor)
-  const number = column && cursorNumberSql(column)
   return [
     'v._airbyte_generation_id DESC',
-    ...(number === undefined ? [] : [`${number} DESC NULLS LAST`]),
     ...(column === undefined ? [] : [`v.${quoteIdentifier(column.name)} DESC NULLS LAST`]),
     'v.rowid DESC',
   ].join(', ')

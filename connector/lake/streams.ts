@@ -3,13 +3,13 @@ import {
   addColumns,
   chooseLoadTarget,
   createLoad,
-  findColumn,
   type Load,
   type LoadOptions,
   type LoadTarget,
   mapToColumns,
   refuseOtherTypes,
-  rejectStream,
+  requireKey,
+  requireStream,
 } from '../snapshot/load'
 import {
   columnsFromSchema,
@@ -91,35 +91,17 @@ export const openLakeStreams = async (
   const loads: Load[] = []
   for (const info of infos) {
     const previous = known.find(({ table }) => table.name === info.name)
-    rejectName(db, info, [...streams.keys()])
+    requireStream(db, info, [...streams.keys()], opening.loadOptions[info.name] ?? {}, previous?.generation ?? 0)
     const target = chooseTarget(opening, info, previous)
-    const table = await prepareVersions(opening, info, target, previous?.table)
+    const table = await prepareVersions(opening, info, target, previous)
     await declareStream(opening, info, { table, target, previous }, streams)
     loads.push(createLoad(db, nextLoad(), info, { table, target, forgets }, now))
   }
   return loads
 }
 
-const rejectName = (db: Database, info: StreamInfo, names: ReadonlyArray<string>): void => {
-  if (info.name.startsWith('_')) rejectStream(info, 'names that begin with _ are reserved for metadata tables')
-  const other = names.find((name) => name !== info.name && name.toLowerCase() === info.name.toLowerCase())
-  if (other !== undefined)
-    rejectStream(
-      info,
-      `${db.path} has the stream ${other}, whose name differs only in case, which names of tables cannot`,
-      'Read it into a lake of its own with --lake.',
-    )
-}
-
 const chooseTarget = ({ loadOptions }: Opening, info: StreamInfo, previous: DeclaredStream | undefined): LoadTarget => {
   const options = loadOptions[info.name] ?? {}
-  if ((options.minimum ?? 0) > 0 && (options.generation ?? 0) < (previous?.generation ?? 0))
-    rejectStream(
-      info,
-      `its refresh has the generation ${options.generation}, but the lake already has generation ` +
-        `${previous?.generation}, so another connection has written it`,
-      'Give each connection a lake of its own with --lake.',
-    )
   return chooseLoadTarget(info, options, previous && { ...previous, stream: info.name })
 }
 
@@ -128,19 +110,16 @@ const prepareVersions = async (
   { db }: Opening,
   info: StreamInfo,
   target: LoadTarget,
-  previous: Table | undefined,
+  previous: DeclaredStream | undefined,
 ): Promise<Table> => {
-  const columns = columnsFromSchema(info.schema as JsonSchema, previous?.columns)
-  if (previous !== undefined) refuseOtherTypes(db, info, previous, columns)
+  const columns = columnsFromSchema(info.schema as JsonSchema, previous?.table.columns)
+  if (previous !== undefined) refuseOtherTypes(db, info, previous.table, columns)
   const table =
     previous === undefined
       ? { name: info.name, columns, history: true }
-      : { ...previous, columns: (await addColumns(db, toVersions(previous), columns)).columns }
+      : { ...previous.table, columns: (await addColumns(db, toVersions(previous.table), columns)).columns }
   if (previous === undefined) await db.run(createVersionsSql(table))
-  const missing = [...target.key, target.cursor].find(
-    (attribute) => attribute !== undefined && findColumn(table, attribute) === undefined,
-  )
-  if (missing !== undefined) return rejectStream(info, `its key or cursor ${missing} is not an attribute of its schema`)
+  requireKey(db, info, target, table, previous?.key ?? [])
   return table
 }
 

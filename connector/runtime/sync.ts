@@ -71,9 +71,10 @@ export const syncSnapshot = async (
   { path, streams, syncMode, history = false, reportingTimeZone, otherService = 'refuse', ...opening }: SyncOptions,
 ): Promise<SyncResult> => {
   const room = await loadSnapshotRoom()
-  const share = room.isLakePath(path) ? O.toUndefined(configured.env.partition) : undefined
+  const isLake = room.isLakePath(path)
+  const share = isLake ? O.toUndefined(configured.env.partition) : undefined
   await runOrThrow(room.checkTimeZone(reportingTimeZone))
-  const place = await openPlace(path, opening, share, io.printWarning)
+  const place = isLake ? await openLakePlace(path, opening, share, io.printWarning) : await openFilePlace(path, opening)
   const { snapshot } = place
   try {
     await snapshot.db.withMemory('claiming the file', () =>
@@ -131,14 +132,6 @@ type Place = {
   /** To be called once everything was read. */
   readonly end: () => Promise<void>
 }
-
-const openPlace = (
-  path: string,
-  options: PlaceOptions,
-  share: LakeShare | undefined,
-  printWarning: (text: string) => void,
-): Promise<Place> =>
-  path.startsWith('ducklake:') ? openLakePlace(path, options, share, printWarning) : openFilePlace(path, options)
 
 const openFilePlace = async (path: string, options: PlaceOptions): Promise<Place> => {
   const room = await loadSnapshotRoom()

@@ -1,15 +1,12 @@
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { personConventions } from '../../connector/cdk/program'
 import { queryCommand } from '../../connector/cli/query'
-import { reportCommand } from '../../connector/cli/report'
 import { syncCommand } from '../../connector/cli/sync'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { type Question, questionFilters, questions } from '../../connector/snapshot/questions'
-import { openDatabase, quoteIdentifier } from '../../connector/snapshot/store/database'
 import { runCommand } from '../support/run-command'
 import { withoutAges } from '../support/scheduling'
 
@@ -289,44 +286,6 @@ describe('a question', () => {
     expect(
       await runCommand(queryCommand, ['--db', db, '--format', 'parquet', '--out', out, 'critical_alerts']),
     ).toMatchObject({ status: 0, stdout: '' })
-  })
-
-  it('and a report are the same over a file that the first version wrote', async () => {
-    const old = join(folder, 'old.duckdb')
-    copyFileSync(db, old)
-    const opened = await openDatabase(old)()
-    if (E.isLeft(opened)) throw new Error(opened.left.message)
-    const { query, run, close } = opened.right
-    for (const { name } of await query(
-      'SELECT view_name AS name FROM duckdb_views() WHERE NOT internal AND NOT temporary',
-    ))
-      await run(`DROP VIEW ${quoteIdentifier(String(name))}`)
-    // It had no deletions of its own, and views with fewer columns.
-    await run('DROP TABLE _deletions')
-    await run('CREATE VIEW reviews_current AS SELECT id AS review_id, rating, 1 AS location_id FROM reviews')
-    await run(
-      'CREATE VIEW location_scorecard AS SELECT location_id, count(*) AS reviews FROM reviews_current GROUP BY ALL',
-    )
-    close()
-    // One question of each view.
-    for (const { name } of new Map(questions.map((question) => [question.view, question])).values())
-      expect([name, withoutAges(await ask(name, '--db', old))]).toEqual([name, withoutAges(await ask(name))])
-    expect(await ask('SELECT count(DISTINCT owner_email) FROM reviews_current', '--db', old)).toEqual(
-      await ask('SELECT count(DISTINCT owner_email) FROM reviews_current'),
-    )
-    const [before, after] = await Promise.all(
-      [db, old].map(async (path) => {
-        const { stdout } = await runCommand(reportCommand, ['--db', path, '--json'])
-        const { file, made_at, health, alerts, open_tasks, ...rest } = JSON.parse(stdout)
-        return {
-          ...rest,
-          alerts: alerts.counts,
-          open_tasks: open_tasks.total,
-          failed: health.checks.filter(({ ok }: { readonly ok: boolean }) => !ok),
-        }
-      }),
-    )
-    expect(after).toEqual(before)
   })
 
   it('of a service without reviews has an empty answer, and of a file without the stream a reason', async () => {

@@ -144,6 +144,10 @@ export const findNewColumns = async (
   ])
 }
 
+/** The tables, those of these streams with the columns that their loads know. */
+export const withLoads = (tables: ReadonlyArray<Table>, changes: ReadonlyArray<Change>): ReadonlyArray<Table> =>
+  tables.map((table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table)
+
 /** `undeclared`: the columns that each change brings. */
 const commitWithin = async (
   db: Database,
@@ -156,9 +160,7 @@ const commitWithin = async (
     const columns = undeclared[i] ?? []
     if (columns.length > 0) load.table = await addColumns(db, load.table, columns)
   }
-  const currentTables = tables.map(
-    (table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table,
-  )
+  const currentTables = withLoads(tables, changes)
   const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
   const batches = changes
     .map((change, i): Batch => ({ change, table: change.load.table, batch: `temp._batch_${i}` }))

@@ -11,7 +11,7 @@ import {
   historyTableName,
   type Table,
 } from '../store/tables'
-import type { LoadTarget } from './earlier-runs'
+import type { LoadOptions, LoadTarget } from './earlier-runs'
 import type { Spool } from './spool'
 
 /**
@@ -138,10 +138,22 @@ export const prepareTable = async (
   const current = await ensureTable(db, info, previous)
   if (history) await createHistoryTable(db, current)
   const table = { ...current, history: current.history || history }
+  requireKey(db, info, target, table, key)
+  return table
+}
+
+/** Refuses a stream whose key or cursor its schema lacks, or whose key is another one than `key`, the columns of it until now. */
+export const requireKey = (
+  db: Database,
+  info: StreamInfo,
+  target: LoadTarget,
+  table: Table,
+  key: ReadonlyArray<string>,
+): void => {
   const missing = [...target.key, target.cursor].find(
     (attribute) => attribute !== undefined && findColumn(table, attribute) === undefined,
   )
-  if (missing !== undefined) return rejectStream(info, `its key or cursor ${missing} is not an attribute of its schema`)
+  if (missing !== undefined) rejectStream(info, `its key or cursor ${missing} is not an attribute of its schema`)
   const wanted = mapToColumns(table, target).key
   if (key.length > 0 && wanted.length > 0 && key.join() !== wanted.join())
     rejectStream(
@@ -149,5 +161,33 @@ export const prepareTable = async (
       `its key is ${target.key.join(', ')} now, and was ${key.join(', ')} in ${adviseOnPlace(db, 'the file')}`,
       adviseOnPlace(db, 'Read it into another file with --db.'),
     )
-  return table
+}
+
+/**
+ * Refuses a stream by its name, or a refresh that another connection has left behind. `names`: of the streams there are; `generation`: of
+ * this one.
+ */
+export const requireStream = (
+  db: Database,
+  info: StreamInfo,
+  names: ReadonlyArray<string>,
+  options: LoadOptions,
+  generation: number,
+): void => {
+  if (info.name.startsWith('_')) rejectStream(info, 'names that begin with _ are reserved for metadata tables')
+  const other = names.find((name) => name !== info.name && name.toLowerCase() === info.name.toLowerCase())
+  if (other !== undefined)
+    rejectStream(
+      info,
+      `${adviseOnPlace(db, 'the file')} has the stream ${other}, whose name differs only in case, ` +
+        'which names of tables cannot',
+      adviseOnPlace(db, 'Read it into a file of its own with --db.'),
+    )
+  if ((options.minimum ?? 0) > 0 && (options.generation ?? 0) < generation)
+    rejectStream(
+      info,
+      `its refresh has the generation ${options.generation}, but ${adviseOnPlace(db, 'the file')} already has ` +
+        `generation ${generation}, so another connection has written it`,
+      adviseOnPlace(db, 'Give each connection a file of its own with --db.'),
+    )
 }

@@ -5,7 +5,7 @@
  */
 export { findNewColumns } from './commit'
 export { chooseLoadTarget, chooseStates, type LoadOptions, type LoadTarget } from './earlier-runs'
-export { addColumns, findColumn, mapToColumns, refuseOtherTypes, rejectStream } from './evolve'
+export { addColumns, findColumn, mapToColumns, refuseOtherTypes, requireKey, requireStream } from './evolve'
 export type { Loader } from './loader'
 export { loadsOf, stageShared } from './shared'
 export {
@@ -14,8 +14,8 @@ export {
   createLoad,
   describeCommit,
   fileLimits,
+  forgetArrivals,
   type Load,
-  listArrivals,
   type Received,
 } from './stream-load'
 export { type TypedRows, typeRows } from './typed-rows'

@@ -3,7 +3,7 @@ import type { Database } from '../store/database'
 import { protectFiles } from '../store/file'
 import { closeAbandonedLoadsSql } from '../store/metadata'
 import { listStreamTables, type Table } from '../store/tables'
-import { commitWithinMemory } from './commit'
+import { commitWithinMemory, withLoads } from './commit'
 import { hasManyOldRows, removeOldRowsInParts } from './merge'
 import {
   type CommitLimits,
@@ -14,6 +14,7 @@ import {
   type OpenOptions,
   openLoads,
   type Received,
+  removeForgotten,
 } from './stream-load'
 
 /** Where a writer puts its rows: a file merges them into its tables, a lake appends them to its versions. */
@@ -70,14 +71,10 @@ export const createFileLoader = async (db: Database, forgets: boolean): Promise<
     },
     commit: async (received, now) => {
       const current = await readTables()
-      if (forgets) await forgetArrivals(db, received, current, now)
+      if (forgets) await forgetArrivals(db, received, () => removeForgotten(db, current), now)
       await commitWithinMemory(db, describeCommit(received), received, current, now)
       // What a commit has added to a table, the next one must know, also where it has no rows for it.
-      const grew = received.changes.some(
-        ({ load: { table } }) =>
-          current.find(({ name }) => name === table.name)?.columns.length !== table.columns.length,
-      )
-      if (grew) tables = undefined
+      tables = withLoads(current, received.changes)
       await db.checkpoint(maxLogBytes)
       protectFiles(db.path)
     },

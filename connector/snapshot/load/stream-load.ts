@@ -1,7 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { CommandError, type Derivation, parseJson, type StreamInfo, systemFailure } from '../../cdk'
 import { type Database, instantSql, quoteIdentifier, quoteLiteral } from '../store/database'
-import { adviseOnPlace } from '../store/failures'
 import { addFurtherIds, forgottenRecordsSql, removeForgottenSql } from '../store/forgotten'
 import {
   type CursorRange,
@@ -15,7 +14,7 @@ import {
 } from '../store/metadata'
 import { type Column, listStreamTables, reviewsTableName, type Table } from '../store/tables'
 import { chooseLoadTarget, type LoadOptions, type LoadTarget } from './earlier-runs'
-import { findColumn, mapToColumns, prepareTable, rejectStream } from './evolve'
+import { findColumn, mapToColumns, prepareTable, requireStream } from './evolve'
 import { createSpool, type SharedSpool, type Spool } from './spool'
 
 /** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
@@ -99,7 +98,7 @@ export const takeChange = (load: Load, path: string): Change => {
 }
 
 /** The records of each stream that were received; reviews that several streams share are those of reviews. */
-export const listArrivals = ({
+const listArrivals = ({
   changes,
   shared,
 }: Received): ReadonlyArray<{ readonly stream: string; readonly spool: Spool }> =>
@@ -110,27 +109,28 @@ export const listArrivals = ({
 
 /**
  * Adds the tombstones that records of someone forgotten give, such as the id of a review that names their visit,
- * before any of them is written. Rows that came before the record which shows whose they are go.
+ * before any of them is written. Rows that came before the record which shows whose they are go. `remove`: removes
+ * them, in a transaction.
  */
 export const forgetArrivals = async (
   db: Database,
   received: Received,
-  tables: ReadonlyArray<Table>,
+  remove: () => Promise<void>,
   now: number,
 ): Promise<void> => {
   for (const { stream, spool } of listArrivals(received)) {
     const added = await db.withMemory(`looking for what was forgotten among the records of ${stream}`, () =>
       addFurtherIds(db, stream, spool.toSql('forgotten'), now),
     )
-    if (added === 0) continue
-    const names = tables.map(({ name }) => name)
-    const histories = tables.filter(({ history }) => history).map(({ name }) => name)
-    await db.withMemory('removing what was forgotten', () =>
-      db.transaction(() =>
-        db.run([...tables.flatMap(removeForgottenSql), ...updateRowCountsSql(names, histories)].join(';\n')),
-      ),
-    )
+    if (added > 0) await db.withMemory('removing what was forgotten', () => db.transaction(remove))
   }
+}
+
+/** The same for a file, whose tables are counted. */
+export const removeForgotten = (db: Database, tables: ReadonlyArray<Table>): Promise<void> => {
+  const names = tables.map(({ name }) => name)
+  const histories = tables.filter(({ history }) => history).map(({ name }) => name)
+  return db.run([...tables.flatMap(removeForgottenSql), ...updateRowCountsSql(names, histories)].join(';\n'))
 }
 
 /** `forgets`: whether the file has tombstones of what was forgotten. */
@@ -158,14 +158,8 @@ export const openLoads = (
     const streams: { readonly info: StreamInfo; readonly load: Load }[] = []
     for (const info of infos) {
       const names = [...known.map(({ stream }) => stream), ...streams.map(({ load }) => load.stream)]
-      const other = names.find((name) => name !== info.name && name.toLowerCase() === info.name.toLowerCase())
-      if (other !== undefined)
-        return rejectStream(
-          info,
-          `${adviseOnPlace(db, 'the file')} has the stream ${other}, whose name differs only in case, which names of tables cannot`,
-          adviseOnPlace(db, 'Read it into a file of its own with --db.'),
-        )
       const metadata = known.find(({ stream }) => stream === info.name)
+      requireStream(db, info, names, options.loadOptions[info.name] ?? {}, metadata?.generation ?? 0)
       const load = await openLoad(db, last + streams.length + 1, info, { ...options, tables, metadata }, now)
       streams.push({ info, load })
     }
@@ -208,13 +202,6 @@ const openLoad = async (
   now: number,
 ): Promise<Load> => {
   const options = loadOptions[info.name] ?? {}
-  if (info.name.startsWith('_')) return rejectStream(info, 'names that begin with _ are reserved for metadata tables')
-  if ((options.minimum ?? 0) > 0 && (options.generation ?? 0) < (metadata?.generation ?? 0))
-    return rejectStream(
-      info,
-      `its refresh has the generation ${options.generation}, but ${adviseOnPlace(db, 'the file')} already has generation ${metadata?.generation}, so another connection has written it`,
-      adviseOnPlace(db, 'Give each connection a file of its own with --db.'),
-    )
   const target = chooseLoadTarget(info, options, metadata)
   const previous = tables.find(({ name }) => name === info.name)
   const table = await prepareTable(db, info, target, { previous, key: metadata?.key ?? [], history })
