@@ -43,9 +43,15 @@ export type RecordVerdict =
 export type BatchAnswer =
   /** One verdict for each item, in their order. */
   | { readonly _tag: 'Verdicts'; readonly verdicts: ReadonlyArray<RecordVerdict> }
-  /** The service refuses the batch without saying which item is wrong; a smaller batch may pass. `tooLarge`: because of its size alone. */
+  /**
+   * The service refuses the batch without saying which item is wrong; a smaller batch may pass. `tooLarge`: because
+   * of its size alone.
+   */
   | { readonly _tag: 'Refused'; readonly reason: string; readonly tooLarge: boolean }
-  /** No usable answer, after all retries: either the service fails (`failure`), or it fails on one of the items (`reason`). */
+  /**
+   * No usable answer, after all retries: either the service fails (`failure`), or it fails on one of the items
+   * (`reason`).
+   */
   | { readonly _tag: 'Unanswered'; readonly reason: string; readonly failure: Failure }
 
 export type SinkNote = { readonly level: LogLevel; readonly message: string }
@@ -57,14 +63,17 @@ export type FinalItems<Item> = {
 }
 
 /**
- * How much of an object the input held. whole: every record there is; changes: some of them; empty: no record of one of its
- * streams, as when a platform clears or a source skips it; unsaid: the caller does not say whether a stream is complete.
+ * How much of an object the input held. whole: every record there is; changes: some of them; empty: no record of one
+ * of its streams, as when a platform clears or a source skips it; unsaid: the caller does not say whether a stream is
+ * complete.
  */
 export type InputExtent = 'whole' | 'changes' | 'empty' | 'unsaid'
 
 /** A sink in use during one run. */
 export type OpenSink<Item> = {
-  /** The function that turns a stream's records into items; its Left says what is wrong with the record, by key path. */
+  /**
+   * The function that turns a stream's records into items; its Left says what is wrong with the record, by key path.
+   */
   readonly prepare: (
     stream: InputStream,
   ) => E.Either<Failure, (record: InputRecord) => E.Either<string, PreparedItem<Item>>>
@@ -132,8 +141,9 @@ export type Row = {
 export type SyncMode = 'full_refresh' | 'incremental'
 
 /**
- * A step into a record: a member that is an object, or a list of objects. `key`: without this member an object is left out; `as`: the
- * name under which the rows made of it carry that key; `index`: the name under which they carry its place in the list, from 0.
+ * A step into a record: a member that is an object, or a list of objects. `key`: without this member an object is
+ * left out; `as`: the name under which the rows made of it carry that key; `index`: the name under which they carry
+ * its place in the list, from 0.
  */
 export type PartStep = {
   readonly name: string
@@ -144,8 +154,9 @@ export type PartStep = {
 }
 
 /**
- * How the rows of a stream are made of the records of its reader. record: they are these records; part: objects inside them, without the
- * members `omitted`; dimension: an object that many records name, once for each version; pair: each pair of two texts of such objects.
+ * How the rows of a stream are made of the records of its reader. record: they are these records; part: objects
+ * inside them, without the members `omitted`; dimension: an object that many records name, once for each version;
+ * pair: each pair of two texts of such objects.
  */
 export type Derivation =
   | { readonly _tag: 'record' }
@@ -191,8 +202,8 @@ export type CheckpointMessage =
     })
 
 /**
- * Records of which the consumer makes the rows of several streams, as their derivations say. `hasUndeclared`: objects inside them may
- * have members that no schema declares. Sent only to a consumer that asks for it.
+ * Records of which the consumer makes the rows of several streams, as their derivations say. `hasUndeclared`: objects
+ * inside them may have members that no schema declares. Sent only to a consumer that asks for it.
  */
 export type SharedRecords = {
   readonly _tag: 'SharedRecords'
@@ -203,8 +214,8 @@ export type SharedRecords = {
 }
 
 /**
- * What a run sends, whatever the protocol. Per stream: Started, Running, Records and Checkpoints, Finished or Failed. A state
- * that came in as text is a `JsonText`.
+ * What a run sends, whatever the protocol. Per stream: Started, Running, Records and Checkpoints, Finished or Failed.
+ * A state that came in as text is a `JsonText`.
  */
 export type Message =
   | { readonly _tag: 'Started'; readonly stream: StreamInfo }
@@ -214,15 +225,24 @@ export type Message =
   | { readonly _tag: 'Records'; readonly stream: string; readonly rows: ReadonlyArray<Row>; readonly at: number }
   | SharedRecords
   | CheckpointMessage
-  /** `extent`: whether the records were everything there is or only what changed; unknown: the source may have been cut short. Only decoders set it. */
+  /**
+   * `extent`: whether the records were everything there is or only what changed; unknown: the source may have been
+   * cut short. Only decoders set it.
+   */
   | { readonly _tag: 'Finished'; readonly stream: string; readonly extent?: 'everything' | 'changes' | 'unknown' }
-  /** Without a stream: the whole run. `isTold`: a stream before it failed for the same reason, which need not be said again. */
+  /**
+   * Without a stream: the whole run. `isTold`: a stream before it failed for the same reason, which need not be said
+   * again.
+   */
   | { readonly _tag: 'Failed'; readonly stream?: string; readonly failure: Failure; readonly isTold?: boolean }
   /** The service makes the stream wait; `until` in milliseconds since 1970. */
   | { readonly _tag: 'Waiting'; readonly stream: string; readonly until: number }
   /** `skipped`: a stream that has nothing to read, for the reason in the message. */
   | { readonly _tag: 'Log'; readonly level: LogLevel; readonly message: string; readonly skipped?: string }
-  /** Singer's way to replace a table: the next records have this version; once it is `active`, older rows are deleted. Only decoders send it. */
+  /**
+   * Singer's way to replace a table: the next records have this version; once it is `active`, older rows are deleted.
+   * Only decoders send it.
+   */
   | { readonly _tag: 'TableVersion'; readonly stream: string; readonly version: number; readonly active: boolean }
 
 /** The attributes with which Airbyte and Singer mark a record as deleted. */
@@ -254,8 +274,8 @@ export type StreamRequest<Item> = {
 export type HoldsRows = (streams: ReadonlyArray<string>) => Promise<boolean>
 
 /**
- * What happens while a reader reads. A checkpoint covers all rows before it and none after it. Its state is built when it is sent;
- * the reader may have read on by then, so `state` must not read variables that change.
+ * What happens while a reader reads. A checkpoint covers all rows before it and none after it. Its state is built
+ * when it is sent; the reader may have read on by then, so `state` must not read variables that change.
  */
 export type ReaderEvent =
   /** `total`: how many rows the stream sends in this run, if its reader knows that with the first of them. */
@@ -290,7 +310,9 @@ export type Stream<Env> = {
   readonly derivation?: Derivation
 }
 
-/** Declares a stream; the compiler checks key and cursor against the codec. Without a cursor it is full refresh only. */
+/**
+ * Declares a stream; the compiler checks key and cursor against the codec. Without a cursor it is full refresh only.
+ */
 export const defineStream = <Env, Item, A>(
   declared: {
     readonly name: string

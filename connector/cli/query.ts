@@ -128,7 +128,10 @@ Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or
   },
 })
 
-/** Functions of DuckDB's extension for PostgreSQL, and those that take a text which could name them; what shows addresses; tables beside the lake's. */
+/**
+ * Functions of DuckDB's extension for PostgreSQL, and those that take a text which could name them; what shows
+ * addresses; tables beside the lake's.
+ */
 const foreignName =
   /\b(postgres_\w+|duckdb_databases|(?:pragma_)?database_list|(?:duckdb|pg)_settings|current_setting|json_execute_serialized_sql|query_table|query(?="?(?:\s|--.*|\/\*[\s\S]*?\*\/)*\()|__ducklake_metadata_lake(?!"?\.(?:"?public"?\.)?"?ducklake_))/i
 
@@ -145,8 +148,8 @@ const refuseForeignNames = (sql: string): void => {
 }
 
 /**
- * What DuckDB may use for a query at first, in bytes: it fills all that it may use with pages of the file, and few queries need more. Each
- * thread needs some 20 MB to read JSON.
+ * What DuckDB may use for a query at first, in bytes: it fills all that it may use with pages of the file, and few
+ * queries need more. Each thread needs some 20 MB to read JSON.
  */
 const [firstMemory, firstThreads] = [256e6, Math.min(4, availableParallelism())]
 
@@ -157,8 +160,8 @@ const listAttempts = ({ db, file }: QueryOptions): ReadonlyArray<PlaceOptions> =
     : [file]
 
 /**
- * Runs a query, and again with more memory where it needs it before a row is printed: in a database that is locked, no limit can be
- * changed.
+ * Runs a query, and again with more memory where it needs it before a row is printed: in a database that is locked,
+ * no limit can be changed.
  */
 const runQuery = async (io: CommandIo, query: QueryOptions, text: string): Promise<void> => {
   let hasPrinted = false
@@ -274,7 +277,10 @@ async function* takeWhole(stop: AbortSignal, texts: AsyncIterable<string>): Asyn
   stop.throwIfAborted()
 }
 
-/** What may hold a semicolon that ends no statement: texts (also `E'it\'s'` and `$tag$it's$tag$`), names in quotes, comments. */
+/**
+ * What may hold a semicolon that ends no statement: texts (also `E'it\'s'` and `$tag$it's$tag$`), names in quotes,
+ * comments.
+ */
 const quotedSql = [
   /(?<![\p{L}\p{N}_$])[eE]'(?:[^'\\]|\\.|'')*'/u,
   /'(?:[^']|'')*'/u,

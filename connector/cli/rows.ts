@@ -169,7 +169,10 @@ const jsonObjects = ({ names, types }: QueryResult): ((row: ReadonlyArray<DuckDB
   return (row) => `{${types.map((type, i) => `${keys[i]}${encodeJsonValue(row[i] ?? null, type)}`).join('')}}`
 }
 
-/** RFC 4180 with line feeds. An empty text is in quotes. A spreadsheet may take a semicolon or a tab as a separator too. */
+/**
+ * RFC 4180 with line feeds. An empty text is in quotes. A spreadsheet may take a semicolon or a tab as a separator
+ * too.
+ */
 const quoteCsv = (text: string, isForSpreadsheets: boolean): string =>
   text === '' || (isForSpreadsheets ? /[",;\t\r\n]/ : /[",\r\n]/).test(text) ? `"${text.replaceAll('"', '""')}"` : text
 

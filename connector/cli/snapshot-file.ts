@@ -100,7 +100,10 @@ export const useSnapshot = async <A>(
   }
 }
 
-/** An error of DuckDB, as a damaged file or too little memory gives it, as a failure with a reason; any other error as it is. */
+/**
+ * An error of DuckDB, as a damaged file or too little memory gives it, as a failure with a reason; any other error as
+ * it is.
+ */
 const toReadFailure = ({ path, explainMemory }: Snapshot['db'], error: unknown): unknown => {
   if (!(error instanceof Error) || error instanceof CommandError || !/^[A-Z][A-Za-z ]* Error: /.test(error.message))
     return error
@@ -137,8 +140,8 @@ const isDatabaseFile = async (path: string): Promise<boolean> => {
 }
 
 /**
- * Refuses to write over a database: the snapshot of `db` by whatever path, the files that DuckDB keeps beside it, or another one.
- * Call it while the snapshot is closed, since closing any handle of a file gives up DuckDB's lock.
+ * Refuses to write over a database: the snapshot of `db` by whatever path, the files that DuckDB keeps beside it, or
+ * another one. Call it while the snapshot is closed, since closing any handle of a file gives up DuckDB's lock.
  */
 export const refuseDatabaseAsOutput = async (out: string, db: string | undefined): Promise<void> => {
   const target = await resolveLinks(resolve(out))
@@ -160,8 +163,9 @@ export const refuseDatabaseAsOutput = async (out: string, db: string | undefined
 export type OutputContent = string | AsyncIterable<string> | ((path: string) => Promise<void>)
 
 /**
- * Replaces a file at once, so that a reader never sees a part of it. Only its owner can read the file, since it may hold words of
- * patients. What is no file, such as a pipe, is written to. An error of the content itself is thrown as it is.
+ * Replaces a file at once, so that a reader never sees a part of it. Only its owner can read the file, since it may
+ * hold words of patients. What is no file, such as a pipe, is written to. An error of the content itself is thrown as
+ * it is.
  */
 export const writeOutputFile = async (path: string, content: OutputContent): Promise<void> => {
   try {
@@ -193,7 +197,10 @@ export const writeOutputFile = async (path: string, content: OutputContent): Pro
   }
 }
 
-/** The configured catalog in a file; undefined without a file. Rejects with `CommandError` for a stream of another source. */
+/**
+ * The configured catalog in a file; undefined without a file. Rejects with `CommandError` for a stream of another
+ * source.
+ */
 export const loadInputCatalog = async (path: string | undefined): Promise<ConfiguredCatalog | undefined> => {
   if (path === undefined) return undefined
   const catalog = getOrThrow(
@@ -212,7 +219,9 @@ export const loadInputCatalog = async (path: string | undefined): Promise<Config
 const foreignStreamError = (stream: string, problem: string): CommandError =>
   new CommandError(
     configFailure(
-      `The stream ${stream} is of another source: ${problem}. Nothing of it was written. A snapshot takes what source-feedback and tap-feedback send; for other sources use Airbyte's destination-duckdb, Meltano's target-duckdb or dlt.`,
+      `The stream ${stream} is of another source: ${problem}. Nothing of it was written. A snapshot takes what ` +
+        "source-feedback and tap-feedback send; for other sources use Airbyte's destination-duckdb, Meltano's " +
+        'target-duckdb or dlt.',
     ),
   )
 
@@ -243,7 +252,10 @@ export type IngestOptions = {
 /** Some messages of an input, or its end. */
 type InputPiece = { readonly messages: ReadonlyArray<Message>; readonly isEnd: boolean }
 
-/** The messages of each input. Rejects with `CommandError` for an input without any, and for a stream of another source. */
+/**
+ * The messages of each input. Rejects with `CommandError` for an input without any, and for a stream of another
+ * source.
+ */
 async function* readInputs(
   io: CommandIo,
   { files, catalog }: Pick<IngestOptions, 'files' | 'catalog'>,
@@ -322,8 +334,8 @@ const readFirst = async (pieces: AsyncGenerator<InputPiece>): Promise<ReadonlyAr
 }
 
 /**
- * Writes the messages of each input into the file, and gives it to `body` with what was loaded. The file is opened once messages have
- * come, so that an input of another source makes none.
+ * Writes the messages of each input into the file, and gives it to `body` with what was loaded. The file is opened
+ * once messages have come, so that an input of another source makes none.
  */
 export const ingestInputs = async <A>(
   io: CommandIo,

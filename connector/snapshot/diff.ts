@@ -6,8 +6,8 @@ export type TableHash = { readonly table: string; readonly rows: number; readonl
 export type ContentHash = { readonly hash: string; readonly tables: ReadonlyArray<TableHash> }
 
 /**
- * The hash of the streams' tables and the states, independent of the order of rows: the same messages written into a new file give
- * the same hash each time. The times of the loads (`_loads`) do not count.
+ * The hash of the streams' tables and the states, independent of the order of rows: the same messages written into a
+ * new file give the same hash each time. The times of the loads (`_loads`) do not count.
  */
 export const hashContent = async ({ db }: Snapshot): Promise<ContentHash> => {
   const tables: Array<TableHash> = []
@@ -25,7 +25,10 @@ export const hashContent = async ({ db }: Snapshot): Promise<ContentHash> => {
   return { hash: md5(tables.map(({ table, rows, hash }) => `${table} ${rows} ${hash}\n`).join('')), tables }
 }
 
-/** Sums both halves of the rows' hashes: a sum does not depend on the order of rows, and equal rows do not cancel out. The cast to HUGEINT is needed since DuckDB's sum of unsigned integers is rounded and so depends on the order. */
+/**
+ * Sums both halves of the rows' hashes: a sum does not depend on the order of rows, and equal rows do not cancel out.
+ * The cast to HUGEINT is needed since DuckDB's sum of unsigned integers is rounded and so depends on the order.
+ */
 const rowHashSql = ({ name, columns }: Table): string => `
   SELECT count(*) AS rows, sum(md5_number_lower(row)::HUGEINT)::VARCHAR AS low, sum(md5_number_upper(row)::HUGEINT)::VARCHAR AS high
   FROM (SELECT concat_ws('|', ${fingerprintSql(columns)}, epoch_us(_airbyte_extracted_at), _airbyte_meta, _airbyte_generation_id) AS row FROM ${quoteIdentifier(name)})`
@@ -53,7 +56,10 @@ export type StreamDifference = {
 export const isIdentical = ({ a, b, columns, onlyA, onlyB, changed }: StreamDifference): boolean =>
   a !== null && b !== null && columns.length + onlyA + onlyB + changed === 0
 
-/** The name under which the other file is attached. DuckDB derives a name from each file's path and refuses to use one twice. */
+/**
+ * The name under which the other file is attached. DuckDB derives a name from each file's path and refuses to use one
+ * twice.
+ */
 const attachedName = '__compared'
 
 /** How many rows of a stream are compared value by value. */
@@ -65,7 +71,10 @@ export type Side = {
   readonly rows: (stream: string) => string
 }
 
-/** The differences between a snapshot (a) and the one at `path` (b), stream by stream. The columns `_airbyte_…` do not count. `onStream`: called before each stream, with its name in words. */
+/**
+ * The differences between a snapshot (a) and the one at `path` (b), stream by stream. The columns `_airbyte_…` do not
+ * count. `onStream`: called before each stream, with its name in words.
+ */
 export const diffSnapshots = async (
   { db }: Snapshot,
   path: string,
@@ -86,7 +95,10 @@ export const diffSnapshots = async (
   return differences
 }
 
-/** The differences between two sides, stream by stream. `narrow`: prepares a comparison of the rows of a stream that differ. */
+/**
+ * The differences between two sides, stream by stream. `narrow`: prepares a comparison of the rows of a stream that
+ * differ.
+ */
 export const compareSides = async (
   db: Database,
   a: Side,

@@ -39,7 +39,10 @@ const encodeFolderName = (stream: string): string => {
   return shortenName(encoded === '' ? '%' : deviceName.test(encoded) ? `%${encoded}` : encoded)
 }
 
-/** A folder name for each stream. Two that a file system may take for one, such as those that differ in case, get a number. */
+/**
+ * A folder name for each stream. Two that a file system may take for one, such as those that differ in case, get a
+ * number.
+ */
 export const nameFolders = (streams: ReadonlyArray<string>): ReadonlyMap<string, string> => {
   const taken = new Set<string>()
   const normalize = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase()
@@ -64,9 +67,10 @@ const makePrivate = async (folder: string): Promise<void> => {
 }
 
 /**
- * Writes each stream's table as Parquet (zstd) into its own folder under `folder`, which must be empty or missing. With a
- * partition, writes Hive folders such as `month=2026-01`, by mention time or, if a stream has none, by its cursor, in the file's reporting time zone.
- * Removes what it has written if it fails, so that the same export can be made again.
+ * Writes each stream's table as Parquet (zstd) into its own folder under `folder`, which must be empty or missing.
+ * With a partition, writes Hive folders such as `month=2026-01`, by mention time or, if a stream has none, by its
+ * cursor, in the file's reporting time zone. Removes what it has written if it fails, so that the same export can be
+ * made again.
  */
 export const exportParquet = async (
   snapshot: Snapshot,
@@ -134,8 +138,8 @@ const findTimeColumn = async ({ scalar }: Snapshot['db'], { name, columns }: Tab
 }
 
 /**
- * Types that Parquet does not hold, or holds only in part, and those that hold their values. It does hold JSON, but other readers do not
- * take that for text: they cannot compare it, or write it as CSV.
+ * Types that Parquet does not hold, or holds only in part, and those that hold their values. It does hold JSON, but
+ * other readers do not take that for text: they cannot compare it, or write it as CSV.
  */
 const parquetTypes: Readonly<Record<string, string>> = {
   UUID: 'VARCHAR',
@@ -159,7 +163,10 @@ const listParquetColumns = async (db: Database, relation: string): Promise<Reado
     return kept === type ? column : `${column}::${kept} AS ${column}`
   })
 
-/** Writes the rows of a SELECT, or the first of them, as one Parquet file (zstd). The file must exist; the connection may be locked but for it. */
+/**
+ * Writes the rows of a SELECT, or the first of them, as one Parquet file (zstd). The file must exist; the connection
+ * may be locked but for it.
+ */
 export const exportQuery = async ({ db }: Snapshot, sql: string, path: string, limit?: number): Promise<void> => {
   if ((await countSelects(db, sql)) !== 1)
     throw new CommandError(
@@ -189,8 +196,8 @@ export const describeFile = async (path: string, handle?: number): Promise<FileD
 export const isParquet = (path: string): boolean => path.endsWith('.parquet')
 
 /**
- * The files that paths name: themselves, and the Parquet files in folders. `others`: what else is in the folders, links to other folders too. Throws
- * a `CommandError` for a path that names none.
+ * The files that paths name: themselves, and the Parquet files in folders. `others`: what else is in the folders,
+ * links to other folders too. Throws a `CommandError` for a path that names none.
  */
 export const listExportFiles = (
   paths: ReadonlyArray<string>,
@@ -236,7 +243,10 @@ const readFailure = (path: string, error: unknown): CommandError =>
 /** The type of a column before it was written: a text may have been JSON. */
 const toStoredType = (type: string): string => (type === 'VARCHAR' ? jsonTextType : type)
 
-/** The rows of the Parquet files among these. The stream of an export is the name of its folder, above those of partitions. */
+/**
+ * The rows of the Parquet files among these. The stream of an export is the name of its folder, above those of
+ * partitions.
+ */
 export const readParquetRows = async (
   db: Database,
   files: ReadonlyArray<string>,
@@ -259,7 +269,10 @@ export const readParquetRows = async (
   return found
 }
 
-/** Writes a Parquet file anew without the rows that `where` selects, and puts it in place of the old one at once; undefined where there are none. */
+/**
+ * Writes a Parquet file anew without the rows that `where` selects, and puts it in place of the old one at once;
+ * undefined where there are none.
+ */
 export const removeParquetRows = async (
   db: Database,
   { path, sql }: ParquetRows,
@@ -287,8 +300,9 @@ export const removeParquetRows = async (
 }
 
 /**
- * Writes a file of dead letters anew without the visits that `isForgotten` names by their id, and puts it in place of the old one at once; undefined
- * where there are none. `ids`: as they were asked for; a line that was cut short goes if it has one of them.
+ * Writes a file of dead letters anew without the visits that `isForgotten` names by their id, and puts it in place of
+ * the old one at once; undefined where there are none. `ids`: as they were asked for; a line that was cut short goes
+ * if it has one of them.
  */
 export const removeLetters = async (
   path: string,

@@ -175,8 +175,8 @@ export const listUnsearched = (
 ]
 
 /**
- * Removes the rows of persons, and their older versions, from every table of a file and from Parquet files, and leaves tombstones, by which no
- * later run brings them back. Run again after a kill, it finishes.
+ * Removes the rows of persons, and their older versions, from every table of a file and from Parquet files, and
+ * leaves tombstones, by which no later run brings them back. Run again after a kill, it finishes.
  */
 export const forgetPersons = async (
   path: string,

@@ -14,20 +14,24 @@ export type Rewrite<A> = {
   readonly ending: 'compact' | 'forget'
   /** Fills the new database `new` from the old one, `old`, and checks it. */
   readonly write: (db: Database) => Promise<A>
-  /** Called once the new file is whole: whether it takes the place of the old one. `handle`: of the old one, which is not to be opened again. */
+  /**
+   * Called once the new file is whole: whether it takes the place of the old one. `handle`: of the old one, which is
+   * not to be opened again.
+   */
   readonly isWanted: (copy: string, target: string, handle: number) => Promise<boolean>
 }
 
 /**
- * Writes a snapshot anew beside itself and puts the new file in its place at once: whenever it is stopped, the path leads to a whole file. What
- * killed runs have left beside it is removed.
+ * Writes a snapshot anew beside itself and puts the new file in its place at once: whenever it is stopped, the path
+ * leads to a whole file. What killed runs have left beside it is removed.
  */
 export const rewriteSnapshot = async <A>(
   path: string,
   { ending, write, isWanted }: Rewrite<A>,
   options: SnapshotOptions = {},
 ): Promise<A> => {
-  // The name may be a link: what it leads to is replaced. Its log is brought into it, since a log beside another file would be lost.
+  // The name may be a link: what it leads to is replaced. Its log is brought into it, since a log beside another file
+  // would be lost.
   const snapshot = await runOrThrow(openSnapshot(path, 'change', options))
   const target = realpathSync(path)
   try {
@@ -88,8 +92,9 @@ const throwAs =
   }
 
 /**
- * Writes a snapshot anew and keeps what is smaller. DuckDB reuses the place of what it has replaced, but gives it back to the disk only at the
- * end of the file, and a block that several tables share only once none of them needs it.
+ * Writes a snapshot anew and keeps what is smaller. DuckDB reuses the place of what it has replaced, but gives it
+ * back to the disk only at the end of the file, and a block that several tables share only once none of them needs
+ * it.
  */
 export const compactSnapshot = async (path: string, options?: SnapshotOptions): Promise<CompactResult> => {
   let before = 0
@@ -106,8 +111,9 @@ export const compactSnapshot = async (path: string, options?: SnapshotOptions): 
 }
 
 /**
- * Refuses a file with tables that cannot be copied. DuckDB fills them in any order, whatever their foreign keys need, and the storage
- * version of our files has no VARIANT. `byRow`: tables are filled by INSERT, which generated columns do not take.
+ * Refuses a file with tables that cannot be copied. DuckDB fills them in any order, whatever their foreign keys need,
+ * and the storage version of our files has no VARIANT. `byRow`: tables are filled by INSERT, which generated columns
+ * do not take.
  */
 export const requireCopyableTables = async (db: Database, path: string, byRow = false): Promise<void> => {
   const found = await db.query(`

@@ -62,8 +62,8 @@ const narrowerWarnings = ({ narrowerFilters = [] }: ExportPage): ReadonlyArray<P
   }))
 
 /**
- * Passes pages on and collects their warnings, each once; `drain` returns those that are new since its last call. `hasNested`: whether
- * an object inside a record of any page so far had an attribute that is not declared.
+ * Passes pages on and collects their warnings, each once; `drain` returns those that are new since its last call.
+ * `hasNested`: whether an object inside a record of any page so far had an attribute that is not declared.
  */
 export const collectPageWarnings = (
   fetch: FetchPage,

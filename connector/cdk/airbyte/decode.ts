@@ -264,7 +264,8 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
 
 const sharedStateFailure = ({ number }: InputLine) =>
   configFailure(
-    `Line ${number} of the input is a STATE of all streams or of none, as other sources send them: ours says how far each stream has come.`,
+    `Line ${number} of the input is a STATE of all streams or of none, as other sources send them: ` +
+      'ours says how far each stream has come.',
   )
 
 const defaultMissingStreamFailure = (stream: string) =>

@@ -14,15 +14,19 @@ import { typeColumnsSql, typeRows, typeValuesSql } from './typed-rows'
 const spoolsOf = ({ changes, shared }: Received): ReadonlyArray<Spool> =>
   [...changes, ...shared].map(({ spool }) => spool)
 
-/** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
+/**
+ * A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to
+ * reviews.
+ */
 type Batch = { readonly change: Change; readonly table: Table; readonly batch: string }
 
 /** Into how many parts a commit is cut, and how often; fewer records are not cut. */
 const [partCount, mostCuts, leastCut] = [8, 3, 2000]
 
 /**
- * Commits changes; if they need more memory than DuckDB may use, in parts of some reviews each, with all that belongs to them. Rows that have no
- * review, and the states, which cover all of it, are in the last one: whenever a run is killed, a state in the file covers rows in the file only.
+ * Commits changes; if they need more memory than DuckDB may use, in parts of some reviews each, with all that belongs
+ * to them. Rows that have no review, and the states, which cover all of it, are in the last one: whenever a run is
+ * killed, a state in the file covers rows in the file only.
  */
 export const commitWithinMemory = (
   db: Database,
@@ -103,8 +107,8 @@ const withoutEnd = (change: Change): Change => ({
 const reviewIdColumn: Column = { name: 'id', type: 'BIGINT' }
 
 /**
- * In one transaction: types the records and merges them by their key, applies deletions, saves the states that cover them. If it
- * rejects, nothing has changed and it may be called again.
+ * In one transaction: types the records and merges them by their key, applies deletions, saves the states that cover
+ * them. If it rejects, nothing has changed and it may be called again.
  */
 const commitReceived = async (
   db: Database,

@@ -3,15 +3,15 @@ import { quoteIdentifier, quoteLiteral } from '../store/database'
 import { attributeOf, type Column, type Table } from '../store/tables'
 import { type RecordSource, shapeOf, type TypedRows, typeRecords, typeRows } from './typed-rows'
 
-// The rows of child streams, made of the reviews that name them. `unnest` stands in the SELECT list: as a lateral join it takes four times
-// as long. Names of ours begin with _, and foreign ones are always members of a structure.
+// The rows of child streams, made of the reviews that name them. `unnest` stands in the SELECT list: as a lateral
+// join it takes four times as long. Names of ours begin with _, and foreign ones are always members of a structure.
 
 /** A stream whose rows are made of reviews. */
 export type DerivedStream = { readonly table: Table; readonly derivation: Derivation; readonly generation: number }
 
 /**
- * Reviews, as SQL of `_seq`, `_at`, `_review`, `_time` and `_part`: the review itself, as a structure of what the streams need; with
- * `isText` as JSON text, which has also the members that no stream declares.
+ * Reviews, as SQL of `_seq`, `_at`, `_review`, `_time` and `_part`: the review itself, as a structure of what the
+ * streams need; with `isText` as JSON text, which has also the members that no stream declares.
  */
 export type Reviews = { readonly sql: string; readonly isText: boolean }
 
@@ -69,8 +69,8 @@ const textSql = ({ isText }: Reviews, name: string): string =>
 const carriedName = (name: string): string => quoteIdentifier(`_carried_${name}`)
 
 /**
- * The objects that steps lead to, as SQL of `_seq`, `_at`, `_review`, `_time`, `_part` and what they carry. `_place`: a text that sorts
- * the objects of one review as they stand in it; costly, so it is there only where it is asked for.
+ * The objects that steps lead to, as SQL of `_seq`, `_at`, `_review`, `_time`, `_part` and what they carry. `_place`:
+ * a text that sorts the objects of one review as they stand in it; costly, so it is there only where it is asked for.
  */
 const partsSql = (reviews: Reviews, steps: ReadonlyArray<PartStep>, hasPlace: boolean): string => {
   let sql = hasPlace ? `SELECT *, '' AS _place FROM (${reviews.sql})` : reviews.sql
@@ -137,7 +137,10 @@ const toSource = ({ table, derivation }: DerivedStream, isText: boolean, sql: st
   }
 }
 
-/** The lists of a child stream whose elements have keys that may repeat: SQL of the keys, and of the rows that they stand in. */
+/**
+ * The lists of a child stream whose elements have keys that may repeat: SQL of the keys, and of the rows that they
+ * stand in.
+ */
 export const repeatedPartsSql = (reviews: Reviews, { derivation }: DerivedStream): string | undefined => {
   if (derivation._tag !== 'part') return undefined
   const { steps } = derivation
@@ -152,7 +155,10 @@ export const repeatedPartsSql = (reviews: Reviews, { derivation }: DerivedStream
   return `SELECT count(*) > 0 FROM (SELECT 1 FROM (${sql}) GROUP BY ${keys.join(', ')} HAVING count(*) > 1)`
 }
 
-/** What the members of a child stream's objects are called, where any are not declared. Undefined for a stream that has no such objects. */
+/**
+ * What the members of a child stream's objects are called, where any are not declared. Undefined for a stream that
+ * has no such objects.
+ */
 export const memberNamesSql = (reviews: Reviews, { derivation }: DerivedStream): string | undefined => {
   if (derivation._tag === 'record' || derivation._tag === 'pair') return undefined
   const steps = derivation._tag === 'part' ? derivation.steps : [{ name: derivation.member, isList: false }]
@@ -166,8 +172,8 @@ export const omittedMembers = (derivation: Derivation): ReadonlyArray<string> =>
 ]
 
 /**
- * The table with what a run has seen so far of a stream of which each version is sent once. Rows are only added, each with the commit that
- * has brought it, so that a commit that is tried again can take its own back.
+ * The table with what a run has seen so far of a stream of which each version is sent once. Rows are only added, each
+ * with the commit that has brought it, so that a commit that is tried again can take its own back.
  */
 export type Seen = { readonly load: number | bigint; readonly commit: number }
 
@@ -179,8 +185,8 @@ export const createSeenSql = (seen: Seen): string => `
 export const forgetSeenSql = (seen: Seen): string => `DELETE FROM ${seenName(seen)} WHERE commit = ${seen.commit}`
 
 /**
- * Into `_found`: of each object that reviews name the versions that differ from the one before, in the order of the reviews; those of
- * older reviews never come after newer ones.
+ * Into `_found`: of each object that reviews name the versions that differ from the one before, in the order of the
+ * reviews; those of older reviews never come after newer ones.
  */
 const findVersionsSql = (reviews: Reviews, { table }: DerivedStream, member: string, seen: Seen): string => {
   const sql = partsSql(reviews, [{ name: member, isList: false, key: 'id' }], false)
@@ -243,8 +249,8 @@ export const findSql = (reviews: Reviews, stream: DerivedStream, seen: Seen): st
 }
 
 /**
- * The rows that a stream makes of reviews: of those in `_found`, where `findSql` has put any there. `spool`: the reviews as they came.
- * `isOrdered`: with a place of its own for each part of a review.
+ * The rows that a stream makes of reviews: of those in `_found`, where `findSql` has put any there. `spool`: the
+ * reviews as they came. `isOrdered`: with a place of its own for each part of a review.
  */
 export const typeStream = (reviews: Reviews, stream: DerivedStream, spool: string, isOrdered: boolean): TypedRows => {
   const { table, derivation, generation } = stream

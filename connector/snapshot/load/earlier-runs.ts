@@ -6,7 +6,10 @@ import { listStreamMetadata, type StreamMetadata, type StreamStateText, saveStre
 import { type ReviewReference, reviewsTableName, type Table } from '../store/tables'
 import { removeOldRows } from './merge'
 
-/** How a configured catalog wants a stream written. Without one, a full refresh replaces the rows and an incremental read merges. */
+/**
+ * How a configured catalog wants a stream written. Without one, a full refresh replaces the rows and an incremental
+ * read merges.
+ */
 export type LoadOptions = {
   readonly mode?: 'append' | 'overwrite' | 'append_dedup'
   readonly generation?: number
@@ -38,9 +41,9 @@ export type LoadTarget = {
 }
 
 /**
- * Chooses where a stream's rows go. A generation only grows, since rows of a smaller one would lose against those of the table. An
- * interrupted full refresh continues in its generation if the file has a state to continue from; every other one begins a new
- * generation, and the rows of the previous one stay until it is complete.
+ * Chooses where a stream's rows go. A generation only grows, since rows of a smaller one would lose against those of
+ * the table. An interrupted full refresh continues in its generation if the file has a state to continue from; every
+ * other one begins a new generation, and the rows of the previous one stay until it is complete.
  */
 export const chooseLoadTarget = (
   info: StreamInfo,
@@ -73,8 +76,9 @@ export const saveLoadStatesSql = (
 ]
 
 /**
- * The states from which a run goes on, of those that were saved. A full refresh goes on from the state of a full refresh alone: at its end the rows
- * of all others are removed, those too that an unfinished scan of another run has read.
+ * The states from which a run goes on, of those that were saved. A full refresh goes on from the state of a full
+ * refresh alone: at its end the rows of all others are removed, those too that an unfinished scan of another run has
+ * read.
  */
 export const chooseStates = async ({ db }: Snapshot, states: SourceState, syncMode: SyncMode): Promise<SourceState> => {
   if (syncMode === 'incremental') return states
@@ -87,7 +91,10 @@ export const chooseStates = async ({ db }: Snapshot, states: SourceState, syncMo
   )
 }
 
-/** The least and the greatest cursor that the loads of a stream since a time (milliseconds since 1970) have received; undefined if none. */
+/**
+ * The least and the greatest cursor that the loads of a stream since a time (milliseconds since 1970) have received;
+ * undefined if none.
+ */
 export type ReceivedRangeReader = (
   stream: string,
   since: number,

@@ -15,8 +15,8 @@ import type { LoadOptions, LoadTarget } from './earlier-runs'
 import type { Spool } from './spool'
 
 /**
- * Creates the stream's table, or adds the columns that it lacks; a column that is no longer declared stays. A type never changes: the
- * stream is refused. `info`: what it declares now.
+ * Creates the stream's table, or adds the columns that it lacks; a column that is no longer declared stays. A type
+ * never changes: the stream is refused. `info`: what it declares now.
  */
 export const ensureTable = async (db: Database, info: StreamInfo, table: Table | undefined): Promise<Table> => {
   const { name, schema } = info
@@ -27,9 +27,8 @@ export const ensureTable = async (db: Database, info: StreamInfo, table: Table |
   }
   await dropView(db, name)
   const definitions = [...declared.map((column) => [column.name, column.type] as const), ...airbyteColumns]
-  await db.run(
-    `CREATE TABLE ${quoteIdentifier(name)} (${definitions.map(([column, type]) => `${quoteIdentifier(column)} ${type}`).join(', ')})`,
-  )
+  const columnsSql = definitions.map(([column, type]) => `${quoteIdentifier(column)} ${type}`).join(', ')
+  await db.run(`CREATE TABLE ${quoteIdentifier(name)} (${columnsSql})`)
   return { name, columns: declared, history: false }
 }
 
@@ -54,7 +53,8 @@ export const refuseOtherTypes = (
 /** A view of ours gives way to a stream of its name; it gets another one at the end of the run. */
 const dropView = async (db: Database, name: string): Promise<void> => {
   const view = await db.scalar(
-    'SELECT view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal AND lower(view_name) = lower($name)',
+    `SELECT view_name FROM duckdb_views()
+     WHERE database_name = current_database() AND NOT internal AND lower(view_name) = lower($name)`,
     { name },
   )
   if (view !== undefined) await db.run(`DROP VIEW ${quoteIdentifier(String(view))}`)
@@ -81,8 +81,8 @@ export const addColumns = async (db: Database, table: Table, wanted: ReadonlyArr
 }
 
 /**
- * By batch, columns for the attributes of its records that have none: JSON columns, and a column that marks tombstones. A source that
- * collects what is undeclared in `unknown_attributes` needs only the latter.
+ * By batch, columns for the attributes of its records that have none: JSON columns, and a column that marks
+ * tombstones. A source that collects what is undeclared in `unknown_attributes` needs only the latter.
  */
 export const findUndeclaredColumns = async (
   db: Database,
@@ -142,7 +142,10 @@ export const prepareTable = async (
   return table
 }
 
-/** Refuses a stream whose key or cursor its schema lacks, or whose key is another one than `key`, the columns of it until now. */
+/**
+ * Refuses a stream whose key or cursor its schema lacks, or whose key is another one than `key`, the columns of it
+ * until now.
+ */
 export const requireKey = (
   db: Database,
   info: StreamInfo,
@@ -164,8 +167,8 @@ export const requireKey = (
 }
 
 /**
- * Refuses a stream by its name, or a refresh that another connection has left behind. `names`: of the streams there are; `generation`: of
- * this one.
+ * Refuses a stream by its name, or a refresh that another connection has left behind. `names`: of the streams there
+ * are; `generation`: of this one.
  */
 export const requireStream = (
   db: Database,

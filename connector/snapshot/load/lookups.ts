@@ -11,17 +11,24 @@ export const keySql = (key: ReadonlyArray<string>) => ({
   isWhole: key.map((column) => `t.${quoteIdentifier(column)} IS NOT NULL`).join(' AND '),
 })
 
-/** Into `_met`: the keys that several rows have, all of the batch or some of the table. A key with a null meets no other. */
+/**
+ * Into `_met`: the keys that several rows have, all of the batch or some of the table. A key with a null meets no
+ * other.
+ */
 export const metKeysSql = (table: Table, batch: string, key: ReadonlyArray<string>): string => {
   const { names, columns, isWhole } = keySql(key)
   return `
   CREATE OR REPLACE TEMP TABLE _met AS
   SELECT ${names} FROM (SELECT ${columns} FROM ${batch} AS t WHERE ${isWhole}) GROUP BY ${names} HAVING count(*) > 1
   UNION
-  SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t) SEMI JOIN (SELECT ${columns} FROM ${batch} AS t) USING (${names})`
+  SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t)
+  SEMI JOIN (SELECT ${columns} FROM ${batch} AS t) USING (${names})`
 }
 
-/** A table that refers to reviews, and the temporary table with the ids and times that the open transaction adds to it. */
+/**
+ * A table that refers to reviews, and the temporary table with the ids and times that the open transaction adds to
+ * it.
+ */
 export type ReviewBatch = ReviewReference & { readonly batch: string }
 
 const batchIdsSql = (batches: ReadonlyArray<ReviewBatch>): string =>
@@ -31,8 +38,9 @@ const referencesSql = ({ table, id, time }: ReviewReference): string =>
   `SELECT t.${quoteIdentifier(id)} AS id, t.${quoteIdentifier(time)} AS time FROM ${quoteIdentifier(table.name)} AS t`
 
 /**
- * Into `_gone`: the last known deletion of each review that the batches name. Deletions are known from their stream's table and, if
- * they came as tombstones, from `_deletions`. They count whatever came first: a page that is older than the deletion may come after it.
+ * Into `_gone`: the last known deletion of each review that the batches name. Deletions are known from their stream's
+ * table and, if they came as tombstones, from `_deletions`. They count whatever came first: a page that is older than
+ * the deletion may come after it.
  */
 export const knownDeletionsSql = (
   deletions: ReadonlyArray<ReviewReference>,
@@ -45,22 +53,28 @@ export const knownDeletionsSql = (
   GROUP BY id`
 
 /**
- * In which of so many parts, from 0, the review of each record is, by `batch` and `seq`. Reviews whose rows in the tables are of near times share a
- * part, since rows that were written together lie together; new reviews come last.
+ * In which of so many parts, from 0, the review of each record is, by `batch` and `seq`. Reviews whose rows in the
+ * tables are of near times share a part, since rows that were written together lie together; new reviews come last.
  */
 export const reviewPartsSql = (
   tables: ReadonlyArray<ReviewReference>,
   values: ReadonlyArray<string>,
   count: number,
 ): string => `
-  CREATE OR REPLACE TEMP TABLE _value AS ${values.map((sql, batch) => `SELECT ${batch} AS batch, seq, value FROM (${sql})`).join(' UNION ALL ')};
+  CREATE OR REPLACE TEMP TABLE _value AS
+  ${values.map((sql, batch) => `SELECT ${batch} AS batch, seq, value FROM (${sql})`).join(' UNION ALL ')};
   CREATE OR REPLACE TEMP TABLE _part AS
   SELECT id, ntile(${count}) OVER (ORDER BY min(time) NULLS LAST, id) - 1 AS part
-  FROM (${tables.map(referencesSql).join(' UNION ALL ')} UNION ALL SELECT DISTINCT value AS id, NULL AS time FROM _value)
+  FROM (
+    ${tables.map(referencesSql).join(' UNION ALL ')}
+    UNION ALL SELECT DISTINCT value AS id, NULL AS time FROM _value)
   WHERE id IN (SELECT value FROM _value) GROUP BY id;
   SELECT batch::INTEGER, seq::INTEGER, coalesce(part, 0)::INTEGER FROM _value LEFT JOIN _part ON value = id`
 
-/** Into `_version`: the newest version of each review that the batches name and of which the tables hold more than one. */
+/**
+ * Into `_version`: the newest version of each review that the batches name and of which the tables hold more than
+ * one.
+ */
 export const newestVersionsSql = (
   tables: ReadonlyArray<ReviewReference>,
   batches: ReadonlyArray<ReviewBatch>,

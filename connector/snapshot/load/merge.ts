@@ -16,13 +16,13 @@ import {
 import { keySql, knownDeletionsSql, newestVersionsSql, type ReviewBatch } from './lookups'
 import type { TypedRows } from './typed-rows'
 
-// Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of ours. Nothing
-// here depends on the order in which a table keeps its rows.
+// Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of
+// ours. Nothing here depends on the order in which a table keeps its rows.
 
 /**
- * SQL to run before rows are deleted: copies the rows that `where` selects into the history table, if there is one. `source`:
- * the table as `t`, joined with the tables that `ended` (the time at which a row ended) and `where` need. A row that the history
- * already has is not copied again, and a tombstone is never copied.
+ * SQL to run before rows are deleted: copies the rows that `where` selects into the history table, if there is one.
+ * `source`: the table as `t`, joined with the tables that `ended` (the time at which a row ended) and `where` need. A
+ * row that the history already has is not copied again, and a tombstone is never copied.
  */
 export const archiveSql = (table: Table, source: string, where: string, ended: string): string => {
   if (!table.history) return ''
@@ -37,10 +37,15 @@ export const archiveSql = (table: Table, source: string, where: string, ended: s
 }
 
 /** Adds the rows of a batch to the table; where `_met` has keys, those of no other row. */
-export const insertRowsSql = (table: Table, { sql, names }: TypedRows, metKey: ReadonlyArray<string>): string =>
-  `INSERT INTO ${quoteIdentifier(table.name)} (${names}) SELECT ${names} FROM (${sql}) AS t${metKey.length === 0 ? '' : ` ANTI JOIN _met ON ${keySql(metKey).isMet}`}`
+export const insertRowsSql = (table: Table, { sql, names }: TypedRows, metKey: ReadonlyArray<string>): string => `
+  INSERT INTO ${quoteIdentifier(table.name)} (${names})
+  SELECT ${names} FROM (${sql}) AS t
+  ${metKey.length === 0 ? '' : `ANTI JOIN _met ON ${keySql(metKey).isMet}`}`
 
-/** Puts one row for each key of `_met` in place of those that the table and the batch have. Rows of the table count as older. */
+/**
+ * Puts one row for each key of `_met` in place of those that the table and the batch have. Rows of the table count as
+ * older.
+ */
 export const keepNewestSql = (
   table: Table,
   key: ReadonlyArray<string>,
@@ -60,27 +65,31 @@ export const keepNewestSql = (
   const columns = [...table.columns.map((column) => column.name), ...airbyteColumns.map(([column]) => column)].map(
     quoteIdentifier,
   )
+  const ranked = `_stage AS t JOIN _ranked ON t.${seq} = _ranked.seq`
   return `
   CREATE OR REPLACE TEMP TABLE _stage AS
   SELECT t.*, -row_number() OVER () AS ${seq} FROM ${name} AS t SEMI JOIN _met ON ${isMet};
   INSERT INTO _stage (${rows.names}, ${seq})
   SELECT ${rows.names}, ${seq} FROM (${rows.sql}) AS t SEMI JOIN _met ON ${isMet};
   CREATE OR REPLACE TEMP TABLE _ranked AS
-  SELECT seq, row_number() OVER best AS place, first_value(raw) OVER best AS winner, first_value(tombstone) OVER best AS ended
+  SELECT seq, row_number() OVER best AS place, first_value(raw) OVER best AS winner,
+    first_value(tombstone) OVER best AS ended
   FROM (
     SELECT ${keyColumns}, t.${seq} AS seq, t._airbyte_raw_id AS raw, t._airbyte_generation_id AS generation,
       ${cursorSql} AS cursor, ${ended} AS tombstone, ${tombstone ?? 'false'} AS marked
     FROM _stage AS t)
   WINDOW best AS (PARTITION BY ${keys} ORDER BY generation DESC, cursor DESC NULLS LAST, marked, seq DESC);
-  ${archiveSql(table, `_stage AS t JOIN _ranked ON t.${seq} = _ranked.seq`, '_ranked.place > 1 AND t._airbyte_raw_id <> _ranked.winner', '_ranked.ended')}
+  ${archiveSql(table, ranked, '_ranked.place > 1 AND t._airbyte_raw_id <> _ranked.winner', '_ranked.ended')}
   DELETE FROM ${name} AS t USING _met WHERE ${isMet};
-  INSERT INTO ${name} (${columns.join(', ')}) SELECT ${columns.map((column) => `t.${column}`).join(', ')} FROM _stage AS t JOIN _ranked ON t.${seq} = _ranked.seq WHERE _ranked.place = 1;
+  INSERT INTO ${name} (${columns.join(', ')})
+  SELECT ${columns.map((column) => `t.${column}`).join(', ')} FROM ${ranked} WHERE _ranked.place = 1;
   DROP TABLE _stage; DROP TABLE _ranked`
 }
 
 /**
- * Into `_gone`: the reviews that the batch's tombstones delete. `_deletions` remembers when, which is the earlier of a tombstone's
- * cursor and its mark: a mark that is earlier than the cursor removes a version that was wrong, and lets a true one come later.
+ * Into `_gone`: the reviews that the batch's tombstones delete. `_deletions` remembers when, which is the earlier of
+ * a tombstone's cursor and its mark: a mark that is earlier than the cursor removes a version that was wrong, and
+ * lets a true one come later.
  */
 export const tombstoneDeletionsSql = ({ table, id, time, batch }: ReviewBatch, tombstone: string): string => {
   const timeSql = `t.${quoteIdentifier(time)}`
@@ -119,13 +128,16 @@ const refreshDeletionsSql = (
   GROUP BY 1`
 
 /**
- * Removes the rows that `_gone` deletes. The later event wins: a version that is newer than the deletion stays, and so does one
- * of its millisecond, since only a restored review is served with it.
+ * Removes the rows that `_gone` deletes. The later event wins: a version that is newer than the deletion stays, and
+ * so does one of its millisecond, since only a restored review is served with it.
  */
 const applyDeletionsSql = ({ table, id, time }: ReviewReference): string =>
   removeRowsSql(table, '_gone', `t.${quoteIdentifier(id)} = _gone.id AND t.${quoteIdentifier(time)} < _gone.time`)
 
-/** Removes the rows of the reviews in `_gone`, versions of the last time included: the refresh has not read them again. */
+/**
+ * Removes the rows of the reviews in `_gone`, versions of the last time included: the refresh has not read them
+ * again.
+ */
 const removeUnreadSql = ({ table, id, time }: ReviewReference): string =>
   removeRowsSql(table, '_gone', `t.${quoteIdentifier(id)} = _gone.id AND t.${quoteIdentifier(time)} <= _gone.time`)
 
@@ -141,7 +153,10 @@ export const removeOldVersionsSql = ({ table, id, time }: ReviewReference): stri
     `t.${quoteIdentifier(id)} = _version.id AND t.${quoteIdentifier(time)} < _version.time`,
   )
 
-/** Removes the rows that a finished full refresh did not read again, at `now` (milliseconds); with `part`, those in `_old`. */
+/**
+ * Removes the rows that a finished full refresh did not read again, at `now` (milliseconds); with `part`, those in
+ * `_old`.
+ */
 const removeOldGenerationsSql = (table: Table, minimumGeneration: number, now: number, part: boolean): string => `
   ${archiveSql(table, `${quoteIdentifier(table.name)} AS t`, isOldSql(minimumGeneration, part), `${instantSql(now)}`)}
   DELETE FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, part)}`
@@ -156,7 +171,10 @@ export const applyDeletions = async (
   for (const reference of references) if (!exceptions.includes(reference.table.name)) await db.run(removeSql(reference))
 }
 
-/** How many old rows one transaction removes. With the rows that refer to them they fit into the memory that a commit has at first. */
+/**
+ * How many old rows one transaction removes. With the rows that refer to them they fit into the memory that a commit
+ * has at first.
+ */
 const maxOldRows = 20_000
 
 const countOldRows = async (db: Database, { name }: Table, minimumGeneration: number): Promise<number> =>
@@ -171,8 +189,9 @@ export const hasManyOldRows = async (db: Database, table: Table, minimumGenerati
   (await countOldRows(db, table, minimumGeneration)) > maxOldRows
 
 /**
- * Removes the rows of older generations in several transactions, since the memory of one would grow with their number. After each of them
- * the file is whole: a refresh that is stopped here has read everything, and ends when it is run again.
+ * Removes the rows of older generations in several transactions, since the memory of one would grow with their
+ * number. After each of them the file is whole: a refresh that is stopped here has read everything, and ends when it
+ * is run again.
  */
 export const removeOldRowsInParts = async (
   db: Database,
@@ -217,7 +236,10 @@ export const removeOldRows = async (
   await db.run(removeOldGenerationsSql(table, minimumGeneration, now, part))
 }
 
-/** Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have come first. */
+/**
+ * Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have
+ * come first.
+ */
 export const applyKnownDeletions = async (
   db: Database,
   batches: ReadonlyArray<ReviewBatch>,
@@ -244,7 +266,9 @@ export const removeOldChildren = async (
   for (const child of children) await db.run(removeOldVersionsSql(child))
 }
 
-/** A tombstone of a review has taken its turn as a version; now it deletes what refers to the review, and is removed. */
+/**
+ * A tombstone of a review has taken its turn as a version; now it deletes what refers to the review, and is removed.
+ */
 export const applyTombstones = async (
   db: Database,
   { table, batch }: Pick<ReviewBatch, 'table' | 'batch'>,

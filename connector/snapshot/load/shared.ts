@@ -121,7 +121,10 @@ const writeStream = async (
   return merges ? mergeRows(db, load, rows) : db.change(insertRowsSql(table, rows, []))
 }
 
-/** Types reviews once and writes the rows of all their streams, in the open transaction. `batch`: a name for a temporary table. */
+/**
+ * Types reviews once and writes the rows of all their streams, in the open transaction. `batch`: a name for a
+ * temporary table.
+ */
 export const writeShared = async (
   db: Database,
   { streams, spool, hasUndeclared }: SharedSpool,
@@ -151,8 +154,8 @@ export const writeShared = async (
 }
 
 /**
- * Types reviews once, and the rows of all their streams into temporary tables, for what only appends. `commit`: the number of the commit,
- * which may be tried again.
+ * Types reviews once, and the rows of all their streams into temporary tables, for what only appends. `commit`: the
+ * number of the commit, which may be tried again.
  */
 export const stageShared = async (
   db: Database,

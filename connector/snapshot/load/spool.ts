@@ -9,16 +9,22 @@ import { tombstoneColumnNames } from '../../cdk'
 import { isLakePath } from '../store/lake-access'
 
 /**
- * Where the records of one stream wait for the next commit: a file that nobody else can open, since it has no name, one record a
- * line. DuckDB reads it with all threads, and records that wait take no memory.
+ * Where the records of one stream wait for the next commit: a file that nobody else can open, since it has no name,
+ * one record a line. DuckDB reads it with all threads, and records that wait take no memory.
  */
 export type Spool = {
   /** `at`: when the record was read, in milliseconds since 1970. */
   readonly add: (row: Row, at: number) => void
   readonly count: () => number
-  /** SQL that is true for records which are never written, since they are of someone who was forgotten; undefined: all are written. */
+  /**
+   * SQL that is true for records which are never written, since they are of someone who was forgotten; undefined: all
+   * are written.
+   */
   readonly forgotten: string | undefined
-  /** The table `(_seq, _at, _changes, _json)` in SQL of the records that are written, or of those that are not. Nothing may be added after it. */
+  /**
+   * The table `(_seq, _at, _changes, _json)` in SQL of the records that are written, or of those that are not.
+   * Nothing may be added after it.
+   */
   readonly toSql: (which?: 'kept' | 'forgotten') => string
   /** Whether any text in it is the name of an attribute that marks tombstones. */
   readonly mentionsTombstones: () => boolean
@@ -41,7 +47,10 @@ type SpooledRecord = { readonly at: number; readonly changes: string; readonly j
 /** Stands between the fields of a line: no JSON text holds it. */
 const separator = '\u0001'
 const bufferBytes = 131_072
-/** DuckDB reads the file in parts of this size, one for each thread at a time, and types a part at once: larger ones take memory only. */
+/**
+ * DuckDB reads the file in parts of this size, one for each thread at a time, and types a part at once: larger ones
+ * take memory only.
+ */
 const partBytes = 256_000
 
 /** `path`: the file of the snapshot; the spool is on the same disk. `forgotten`: SQL over `_json`. */
@@ -83,8 +92,12 @@ export const createSpool = (path: string, forgotten?: string): Spool => {
     forgotten,
     toSql: (which = 'kept') => {
       const largest = Math.max(partBytes, longest + 1024)
-      return `(SELECT * FROM read_csv('/dev/fd/${writeOut()}', columns = {'_seq': 'BIGINT', '_at': 'BIGINT', '_changes': 'VARCHAR', '_json': 'VARCHAR'},
-        auto_detect = false, header = false, delim = '${separator}', quote = '', escape = '', new_line = '\\n', max_line_size = ${largest}, buffer_size = ${largest})${forgotten === undefined ? '' : ` WHERE ${which === 'kept' ? 'NOT ' : ''}${forgotten}`})`
+      const where = forgotten === undefined ? '' : `WHERE ${which === 'kept' ? 'NOT ' : ''}${forgotten}`
+      return `(
+        SELECT * FROM read_csv('/dev/fd/${writeOut()}',
+          columns = {'_seq': 'BIGINT', '_at': 'BIGINT', '_changes': 'VARCHAR', '_json': 'VARCHAR'},
+          auto_detect = false, header = false, delim = '${separator}', quote = '', escape = '', new_line = '\\n',
+          max_line_size = ${largest}, buffer_size = ${largest}) ${where})`
     },
     mentionsTombstones: () => {
       writeOut()
@@ -116,8 +129,9 @@ const surrogatePattern =
   /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\./g
 
 /**
- * JSON allows half of a surrogate pair as an escape and DuckDB does not: a lone half becomes U+FFFD, as do bytes that are not UTF-8.
- * A carriage return can only stand between two tokens, as a space can; in a line DuckDB takes it for the end.
+ * JSON allows half of a surrogate pair as an escape and DuckDB does not: a lone half becomes U+FFFD, as do bytes that
+ * are not UTF-8. A carriage return can only stand between two tokens, as a space can; in a line DuckDB takes it for
+ * the end.
  */
 const cleanText = (text: Buffer): Buffer => {
   const isClean = isUtf8(text) && !text.includes('\\ud') && !text.includes('\\uD') && !text.includes(0x0d)

@@ -179,13 +179,13 @@ const declareLoads = async (
     target: { ...load.target, ...mapToColumns(load.table, load.target) },
   }))
   await declareStreams(db, declared)
-  const rows = streams.map(
-    ({ info, load }) =>
-      `(${load.id}, ${run}, ${quoteLiteral(info.name)}, ${quoteLiteral(info.syncMode)}, ${instantSql(now)}, 0, ${countRowsSql(info.name)}, ${load.target.generation}, 'running')`,
-  )
-  await db.run(
-    `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status) VALUES ${rows.join(', ')}`,
-  )
+  const rows = streams.map(({ info: { name, syncMode }, load: { id, target } }) => {
+    const texts = [quoteLiteral(name), quoteLiteral(syncMode)]
+    return `(${[id, run, ...texts, instantSql(now), 0, countRowsSql(name), target.generation, "'running'"].join(', ')})`
+  })
+  await db.run(`
+    INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status)
+    VALUES ${rows.join(', ')}`)
 }
 
 const openLoad = async (

@@ -12,9 +12,10 @@ export type TypedRows = {
 }
 
 /**
- * Objects to be typed: SQL of rows with `_record`, a structure of their attributes by the names of the columns, `_json`, their text, which
- * only a column of another name than its attribute needs, `_at`, `_changes` and `_seq`. `values`: SQL of columns that no attribute fills.
- * `isChecked`: the structure has the types of the columns, since our source has made sure that each value fits.
+ * Objects to be typed: SQL of rows with `_record`, a structure of their attributes by the names of the columns,
+ * `_json`, their text, which only a column of another name than its attribute needs, `_at`, `_changes` and `_seq`.
+ * `values`: SQL of columns that no attribute fills. `isChecked`: the structure has the types of the columns, since
+ * our source has made sure that each value fits.
  */
 export type RecordSource = {
   readonly sql: string
@@ -62,9 +63,9 @@ const typedRowsSql = (
 ): string => {
   const [at, meta] = [findFreeName(columns, '_at'), findFreeName(columns, '_meta')].map(quoteIdentifier)
   const names = columns.map((column) => quoteIdentifier(column.name))
+  const toValue = isChecked ? sourceSql : (column: Column) => valueSql(column)
   const values = columns.map(
-    (column) =>
-      `${given.get(column.name) ?? (isChecked ? sourceSql(column) : valueSql(column))} AS ${quoteIdentifier(column.name)}`,
+    (column) => `${given.get(column.name) ?? toValue(column)} AS ${quoteIdentifier(column.name)}`,
   )
   const doubtful = isChecked ? [] : columns.filter(mayNotFit)
   const changes = ['_changes', ...doubtful.map((column) => changeSql(column))].join(', ')
@@ -77,11 +78,17 @@ const typedRowsSql = (
       FROM (${sql}))`
 }
 
-/** A structure of the attributes by the names of their columns, which do not differ in case alone, as its members could not. */
+/**
+ * A structure of the attributes by the names of their columns, which do not differ in case alone, as its members
+ * could not.
+ */
 const recordSql = (columns: ReadonlyArray<Column>, isChecked: boolean): string =>
   columns.length === 0 ? 'NULL' : `from_json(_json, ${quoteLiteral(JSON.stringify(shapeOf(columns, isChecked)))})`
 
-/** The attributes of columns as DuckDB takes them from JSON text: where they may not fit, every type but JSON is cast from text. */
+/**
+ * The attributes of columns as DuckDB takes them from JSON text: where they may not fit, every type but JSON is cast
+ * from text.
+ */
 export const shapeOf = (columns: ReadonlyArray<Column>, isChecked: boolean): Readonly<Record<string, string>> =>
   Object.fromEntries(columns.map((column) => [column.name, isChecked ? column.type : sourceType(column)]))
 
@@ -98,14 +105,15 @@ const toJsonPointer = (attribute: string): string => `/${attribute.replaceAll('~
 const mayNotFit = ({ type }: Column): boolean => type !== 'VARCHAR' && type !== 'JSON'
 
 /**
- * The value of an attribute in its column's type; null where it does not fit. An integer column takes 5.0 and 1e3 but no fraction,
- * and no number is infinite: DuckDB alone would make 2 of 1.5, 0 of 1e-7 and infinity of 1e400.
+ * The value of an attribute in its column's type; null where it does not fit. An integer column takes 5.0 and 1e3 but
+ * no fraction, and no number is infinite: DuckDB alone would make 2 of 1.5, 0 of 1e-7 and infinity of 1e400.
  */
 export const valueSql = (column: Column, source = sourceSql(column)): string => {
   const value = `TRY_CAST(${source} AS ${column.type})`
   if (column.type === 'DOUBLE') return `CASE WHEN isfinite(${value}) THEN ${value} END`
   return column.type === 'BIGINT'
-    ? `CASE WHEN regexp_matches(${source}, '[.eE]') AND ${value} <> TRY_CAST(${source} AS DOUBLE) THEN NULL ELSE ${value} END`
+    ? `CASE WHEN regexp_matches(${source}, '[.eE]') AND ${value} <> TRY_CAST(${source} AS DOUBLE)
+         THEN NULL ELSE ${value} END`
     : value
 }
 

@@ -49,7 +49,10 @@ type TableVersion = Extract<Message, { _tag: 'TableVersion' }>
 /** For how long messages are taken at most before the commit that runs may go on to its next statement. */
 const maxHoldMillis = 2
 
-/** Writes a run's messages into the snapshot. A committed state covers committed rows only, whenever the process is killed. */
+/**
+ * Writes a run's messages into the snapshot. A committed state covers committed rows only, whenever the process is
+ * killed.
+ */
 export const createSnapshotWriter = async (
   { db }: Snapshot,
   { now, loadOptions = {}, history = false, loader: given }: SnapshotWriterOptions,
@@ -67,9 +70,15 @@ export const createSnapshotWriter = async (
   const checkedServices = new Set<string>()
   /** What was received since the last commit began; `pageBytes`: since the last state too. */
   let received = { rows: 0, bytes: 0, pageBytes: 0, since: now() }
-  /** The states of a page, and the ends of streams, come one after another: a commit between them would leave the others at an older page. */
+  /**
+   * The states of a page, and the ends of streams, come one after another: a commit between them would leave the
+   * others at an older page.
+   */
   let isCommitDue = false
-  /** The stream whose state came first since the last other message: its next state begins a page, also where pages bring no rows. */
+  /**
+   * The stream whose state came first since the last other message: its next state begins a page, also where pages
+   * bring no rows.
+   */
   let firstState: string | undefined
   /** The commit that runs while more messages are read; nothing else may use the connection until it ends. */
   let pendingCommit: Promise<void> = Promise.resolve()
@@ -103,7 +112,10 @@ export const createSnapshotWriter = async (
     db.trackWork(pendingCommit)
   }
 
-  /** Reading keeps the thread for a page at a time; without this, DuckDB would wait as long before each statement of a commit. */
+  /**
+   * Reading keeps the thread for a page at a time; without this, DuckDB would wait as long before each statement of a
+   * commit.
+   */
   const letCommitProceed = async (): Promise<void> => {
     if (!isCommitting || performance.now() - heldSince < maxHoldMillis) return
     await setImmediate()
@@ -223,7 +235,10 @@ export const createSnapshotWriter = async (
     for (const message of held.splice(0)) await writeMessage(message)
   }
 
-  /** Whether a stream that is opening says, for the first time, how far it has come: one that has no rows is opened and ended with those after it. */
+  /**
+   * Whether a stream that is opening says, for the first time, how far it has come: one that has no rows is opened
+   * and ended with those after it.
+   */
   const isHeld = (message: Message): boolean =>
     (message._tag === 'Checkpoint' || message._tag === 'Finished') &&
     opening.some(({ name }) => name === message.stream) &&

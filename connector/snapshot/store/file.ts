@@ -24,16 +24,20 @@ import { firstFormat, metadataTablesSql, snapshotFormat } from './metadata'
 export type SnapshotAccess = 'write' | 'change' | 'read'
 
 /**
- * With these DuckDB attaches a file to write it. A full group of rows goes straight to the file instead of through the log, so small groups suit
- * small commits; by default one has 122,880. Since this storage version a log tells to which checkpoint of which file it belongs: DuckDB refuses
- * one of another time, which a disk may leave that loses what was synced, where it would otherwise commit some rows twice or without others.
+ * With these DuckDB attaches a file to write it. A full group of rows goes straight to the file instead of through
+ * the log, so small groups suit small commits; by default one has 122,880. Since this storage version a log tells to
+ * which checkpoint of which file it belongs: DuckDB refuses one of another time, which a disk may leave that loses
+ * what was synced, where it would otherwise commit some rows twice or without others.
  */
 export const snapshotAttachOptions = `ROW_GROUP_SIZE 4096, STORAGE_VERSION '${storageVersion}'`
 
 /** What DuckDB has at first to write, in bytes, and how many times as much at each further step. */
 export const writerMemory = { leastMemory: 64e6, memoryGrowth: 2 } as const
 
-/** `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. `memoryGrowth`: how many times as much it has at each further step. */
+/**
+ * `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. `memoryGrowth`: how many times as
+ * much it has at each further step.
+ */
 const accessOptions: Readonly<
   Record<SnapshotAccess, DatabaseOptions & { readonly leastMemory?: number; readonly memoryGrowth?: number }>
 > = {
@@ -63,8 +67,8 @@ export type FileWait = {
 const attemptInterval = 500
 
 /**
- * Makes the file, its log and the folder into which DuckDB spills readable to their owner only. Another owner's file stays as it is.
- * DuckDB makes a new log after each checkpoint, so this is repeated; the programs also have a umask.
+ * Makes the file, its log and the folder into which DuckDB spills readable to their owner only. Another owner's file
+ * stays as it is. DuckDB makes a new log after each checkpoint, so this is repeated; the programs also have a umask.
  */
 export const protectFiles = (path: string): void => {
   if (path === ':memory:') return
@@ -111,7 +115,9 @@ const isDatabaseFile = (path: string): boolean => {
   }
 }
 
-/** An address of a database or a server, given in place of a path: such a one may hold a password, and is never shown. */
+/**
+ * An address of a database or a server, given in place of a path: such a one may hold a password, and is never shown.
+ */
 export const findAddressProblem = (path: string): Failure | undefined =>
   /^(?!duckdb:)[a-z]\w+:.|passw\w*\s*=/is.test(path) && path !== ':memory:' && !existsSync(path)
     ? configFailure(
@@ -120,8 +126,8 @@ export const findAddressProblem = (path: string): Failure | undefined =>
     : undefined
 
 /**
- * What is wrong with a path, if it is not that of a DuckDB file or of one to be made. DuckDB itself opens an empty path and the files that it reads
- * as tables, such as CSV, as a database in memory: what is written there is lost.
+ * What is wrong with a path, if it is not that of a DuckDB file or of one to be made. DuckDB itself opens an empty
+ * path and the files that it reads as tables, such as CSV, as a database in memory: what is written there is lost.
  */
 export const findPathProblem = (path: string): Failure | undefined => {
   if (path === '') return configFailure('The path of the DuckDB file is empty. Give the path of a file.')
@@ -139,8 +145,8 @@ export const findPathProblem = (path: string): Failure | undefined => {
 const [firstPages, pageBytes] = [3, 4096]
 
 /**
- * Whether the machine stopped, or the disk was full, while DuckDB made this file: it has no log, and of its first pages, which are all, one is
- * missing, cut short or empty. It holds nothing, and DuckDB would refuse it for ever.
+ * Whether the machine stopped, or the disk was full, while DuckDB made this file: it has no log, and of its first
+ * pages, which are all, one is missing, cut short or empty. It holds nothing, and DuckDB would refuse it for ever.
  */
 const isUnfinished = (path: string): boolean => {
   const found = statSync(path, { throwIfNoEntry: false })
@@ -248,7 +254,8 @@ export const checkFormat = async (db: Database): Promise<E.Either<Failure, Snaps
   if (!(format >= firstFormat))
     return E.left(
       configFailure(
-        `${db.path} has an older layout, which this version does not read. Start over: give another path with --db, or remove the file and read everything again.`,
+        `${db.path} has an older layout, which this version does not read. Start over: give another path with --db, ` +
+          'or remove the file and read everything again.',
       ),
     )
   return format > snapshotFormat

@@ -12,12 +12,17 @@ import { adviseOnPlace } from './failures'
 import { type Column, type ColumnType, historyTableName } from './tables'
 import type { CellValue } from './values'
 
-/** Increase the second when older versions could no longer read what this one writes. A file gets it as something is forgotten: older ones would bring it back. */
+/**
+ * Increase the second when older versions could no longer read what this one writes. A file gets it as something is
+ * forgotten: older ones would bring it back.
+ */
 export const [firstFormat, snapshotFormat] = [3, 4] as const
 
 /**
- * The metadata tables. `_deletions`: the time of the last deletion of each review that was deleted by a tombstone. `_streams`: each stream's declaration, current generation and number of rows. `_loads`: one row for each stream and run, with the
- * records received, those that the source says it sent, the rows of the table afterwards, and the least and the greatest cursor received.
+ * The metadata tables. `_deletions`: the time of the last deletion of each review that was deleted by a tombstone.
+ * `_streams`: each stream's declaration, current generation and number of rows. `_loads`: one row for each stream and
+ * run, with the records received, those that the source says it sent, the rows of the table afterwards, and the least
+ * and the greatest cursor received.
  */
 export const metadataTablesSql = `
   CREATE TABLE _meta (name VARCHAR, value VARCHAR);
@@ -135,7 +140,9 @@ export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number): s
 /** The name in `_meta` of the number of rows in a stream's history table. */
 export const historyCountName = (stream: string): string => `history rows of ${stream}`
 
-/** Saves each table's number of rows, and of older versions, so that `verify` sees what no load has added or removed. */
+/**
+ * Saves each table's number of rows, and of older versions, so that `verify` sees what no load has added or removed.
+ */
 export const updateRowCountsSql = (
   streams: ReadonlyArray<string>,
   histories: ReadonlyArray<string>,
@@ -165,14 +172,20 @@ export const saveMeta = async (db: Database, name: string, value: string): Promi
   await db.run('INSERT INTO _meta VALUES ($name, $value)', { name, value })
 }
 
-/** Names in `_meta`: of the hash of the views' definitions as they were created last, and of the time at which the shares of a backfill were settled. */
+/**
+ * Names in `_meta`: of the hash of the views' definitions as they were created last, and of the time at which the
+ * shares of a backfill were settled.
+ */
 export const [timeZoneName, viewsHashName, settledName] = ['reporting_time_zone', 'views', 'shares settled'] as const
 
 /** The time zone whose days and months the views, the report and Parquet partitions of this file use. */
 export const readReportingTimeZone = async (db: Database): Promise<string> =>
   String((await readMeta(db, timeZoneName)) ?? 'UTC')
 
-/** What the comment of each view of ours ends with. A view of the user has no such comment, so that it stays, whatever its name. */
+/**
+ * What the comment of each view of ours ends with. A view of the user has no such comment, so that it stays, whatever
+ * its name.
+ */
 export const viewMark = 'Made by feedback-connector.'
 
 /** The regions of locations, for programs that read the file themselves. */
@@ -213,7 +226,10 @@ export const importState = ({ db }: Snapshot, state: SourceState, now: number): 
     }
   })
 
-/** What happens to a file that holds the data of another service: it is refused, emptied, or taken for the same one at a new address. */
+/**
+ * What happens to a file that holds the data of another service: it is refused, emptied, or taken for the same one at
+ * a new address.
+ */
 export type OtherService = 'refuse' | 'empty' | 'moved'
 
 /** The fingerprint of the service whose data the file holds; undefined if nothing says so. */
@@ -240,7 +256,10 @@ export const requireService = async ({ db }: Snapshot, service: ServiceIdentity,
 const otherServiceAdvice =
   'Nothing was changed. Give another file with --db. To empty this one and start anew, add --start-anew; if only the address or the application id of the same service has changed, add --service-moved.'
 
-/** Makes sure, before anything is read, that the file holds the data of this service or none, and remembers whose; writes only what is new. */
+/**
+ * Makes sure, before anything is read, that the file holds the data of this service or none, and remembers whose;
+ * writes only what is new.
+ */
 export const claimSnapshot = async ({ db }: Snapshot, service: ServiceIdentity, other: OtherService): Promise<void> => {
   const [owner, address] = [await readMeta(db, 'service'), await readMeta(db, 'address')]
   if (owner === service.fingerprint && address === service.address) return
