@@ -19,7 +19,7 @@ export type LakeCompaction = {
 type LakeSize = { readonly files: number; readonly bytes: number }
 
 /**
- * Writes a lake anew, with the versions of rows that are to be kept in fewer files, and expires all versions of the
+ * Rewrites a lake, with the versions of rows that are to be kept in fewer files, and expires all versions of the
  * lake before. Nothing else may write to it meanwhile, and a reader of an older version fails.
  */
 export const compactLake = async (path: string, kept: KeptVersions, options: PlaceOptions): Promise<LakeCompaction> => {
@@ -29,10 +29,7 @@ export const compactLake = async (path: string, kept: KeptVersions, options: Pla
     await db.giveAllMemory()
     const before = await measureLake(db)
     const removed = await db.transaction(() => removeVersions(db, kept))
-    await db.run(`CALL ducklake_flush_inlined_data('lake')`)
-    await db.run(`CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)`)
-    await db.run(`CALL ducklake_merge_adjacent_files('lake')`)
-    await removeFiles(db, true)
+    await removeFiles(db, { expires: true, merges: true })
     return { removed_versions: removed, before, after: await measureLake(db) }
   } finally {
     await closeSnapshot(snapshot)

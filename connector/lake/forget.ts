@@ -51,7 +51,7 @@ export const forgetInLake = async (
 })
 
 /**
- * The rows are deleted, the files that held them are written anew, and all older versions are expired and their files
+ * The rows are deleted, the files that held them are rewritten, and all older versions are expired and their files
  * removed. What a catalogue keeps of them, such as the least and the greatest text of a column, goes too.
  */
 const eraseFromLake = async (
@@ -71,7 +71,7 @@ const eraseFromLake = async (
     const files = await cleanExports(db, exportFiles, exported, request)
     const removed = await db.transaction(() => deleteRows(db, tables))
     const expired = removed.length > 0 || (await hasOlderRows(db, tables))
-    const lakeFiles = await removeFiles(db, expired)
+    const lakeFiles = await removeFiles(db, { expires: expired })
     forgotten = {
       removed,
       files,

@@ -7,17 +7,19 @@ import { openLake, type PlaceOptions } from './open'
 import { lakeCatalogue, postgresPrefix } from './place'
 
 /**
- * Removes the files that no version of a lake needs, and of its catalogue what was deleted. `expires`: leaves the
- * newest version alone before, in files that hold none of the deleted rows. Nothing else may write to the lake: a
- * file that is about to be committed looks like one that was left.
+ * Removes the files that no version of a lake needs, and what was deleted from its catalogue. `expires` first leaves
+ * only the newest version, in files without the deleted rows; `merges` also joins small files. Nothing else may write
+ * to the lake: a file that is about to be committed looks like one that was left.
  */
-export const removeFiles = async (db: Database, expires: boolean): Promise<RemovedLakeFiles> => {
+export const removeFiles = async (
+  db: Database,
+  { expires, merges = false }: { readonly expires: boolean; readonly merges?: boolean },
+): Promise<RemovedLakeFiles> => {
   // A file tells the bounds of its columns; of rows that the catalogue holds itself nothing would.
   await db.run(`CALL ducklake_flush_inlined_data('lake')`)
-  if (expires) {
-    await db.run(`CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)`)
-    await db.run(`CALL ducklake_expire_snapshots('lake', older_than => now() + INTERVAL 1 DAY)`)
-  }
+  if (expires) await db.run(`CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)`)
+  if (merges) await db.run(`CALL ducklake_merge_adjacent_files('lake')`)
+  if (expires) await db.run(`CALL ducklake_expire_snapshots('lake', older_than => now() + INTERVAL 1 DAY)`)
   const removed = await db.query(cleanupSql)
   const orphanedFiles = await removeOrphans(db)
   const unknown = await listUnknownFiles(db)
@@ -100,7 +102,7 @@ const catalogueTablesSql = `
 const ownerSql = `
   SELECT pg_has_role(datdba, 'USAGE') AS is_owner FROM pg_database WHERE datname = current_database()`
 
-/** Opens a lake whose catalogue this user may write anew, with all memory, since nothing here can be run again. */
+/** Opens a lake whose catalogue this user may rewrite, with all memory, since nothing here can be run again. */
 export const openOwnLake = async (path: string, options: PlaceOptions): Promise<Snapshot> => {
   const snapshot = await runOrThrow(openLake(path, 'change', options))
   const { db } = snapshot
@@ -111,7 +113,7 @@ export const openOwnLake = async (path: string, options: PlaceOptions): Promise<
       return snapshot
     throw new CommandError(
       configFailure(
-        `${db.path}: PostgreSQL lets only the owner of the database write the catalogue's tables anew, which keep ` +
+        `${db.path}: PostgreSQL lets only the owner of the database rewrite the catalogue's tables, which keep ` +
           'deleted rows until then. Nothing was changed; connect as the owner, such as with PGUSER.',
       ),
     )
