@@ -110,7 +110,7 @@ const formatReceipt = ({ time, asked, removed, files, not_searched, lake }: Forg
     `Forgotten at ${time}, by SHA-256 of the id:\n${people.map((hash) => `  ${hash}\n`).join('')}\n`,
     removed.length === 0 ? 'No table had rows of them.\n' : tables,
     ...(lake === undefined ? [] : [formatLake(lake)]),
-    ...(files.length === 0 ? [] : ['\nWritten anew, with the SHA-256 of the file before and after:\n']),
+    ...(files.length === 0 ? [] : ['\nRewritten, with the SHA-256 of the file before and after:\n']),
     ...files.map(({ path, before, after }) => `  ${path}\n    ${before.sha256}\n    ${after.sha256}\n`),
     ...(not_searched.length === 0
       ? []
@@ -150,7 +150,7 @@ export const forgetCommand = defineCommand({
     'feedback forget --lake ducklake:postgres:dbname=lake --review 9007199254742043',
   ],
   notes:
-    'The file is written anew without the rows, which needs its size on the same disk, and takes the place of the old one at once. In a lake, the files that held the rows are written anew, and older versions that had them are expired. Stopped at any moment, the same command finishes. Exit status: 0 it is done, also where no row was found; 75 another process uses the file or the lake, or the disk is full; 78 the file cannot be read or replaced.',
+    'The file is rewritten without the rows, which needs its size on the same disk, and takes the place of the old one at once. In a lake, the files that held the rows are written anew, and older versions that had them are expired. Stopped at any moment, the same command finishes. Exit status: 0 it is done, also where no row was found; 75 another process uses the file or the lake, or the disk is full; 78 the file cannot be read or replaced.',
   run: async (io, { options }) => {
     const request = {
       reviews: readReviewIds(options.review),
@@ -160,7 +160,7 @@ export const forgetCommand = defineCommand({
     if (request.reviews.length + request.visitRecords.length === 0)
       throw usageError('feedback forget needs --review or --visit-record. See feedback forget --help.')
     const place = requirePlace('feedback forget', options)
-    io.printProgress(`Writing ${options.db ?? 'the lake'} anew`, progressDelay)
+    io.printProgress(`Rewriting ${options.db ?? 'the lake'}`, progressDelay)
     const forget = isLakePath(place) ? forgetInLake : forgetPersons
     const receipt = await forget(place, request, Date.now(), toSnapshotOptions(io, options))
     io.printProgress('')
@@ -190,7 +190,7 @@ const toKeptVersions = (text = 'newest'): KeptVersions => {
 
 export const compactCommand = defineCommand({
   name: 'compact',
-  summary: 'Writes a snapshot or a lake anew, so that it takes no more room than its content needs.',
+  summary: 'Rewrites a snapshot or a lake, so that it takes no more room than it needs.',
   options: {
     ...placeOptions,
     keep: {

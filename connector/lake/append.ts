@@ -49,7 +49,7 @@ export type Appending = {
   readonly progress: Map<Load, LoadProgress>
 }
 
-/** A change and its rows, typed as in its table: those of its own records, and those made of reviews. */
+/** A change with its rows, typed for its table: rows of its own records, and rows made from reviews. */
 export type AppendedRows = {
   readonly change: Change
   readonly rows: TypedRows | undefined
@@ -97,7 +97,7 @@ const toAppended = async (
   isMade: made !== undefined && change.load.derivation?._tag !== 'record',
 })
 
-/** The rows that streams make of reviews; a stream has either these or records of its own. */
+/** The rows made from reviews; a stream has either these or its own records. */
 const stageAllShared = async (
   db: Database,
   { changes, shared }: Received,
@@ -129,8 +129,8 @@ const stageRows = async (db: Database, { load, spool, target }: Change, i: numbe
 }
 
 /**
- * Gives the versions of streams the columns that records bring, in a version of its own: another process may bring
- * the same.
+ * Adds the columns that records bring to the tables of streams. It commits them separately, because another process
+ * may be adding the same ones.
  */
 const addUndeclaredColumns = async (db: Database, received: Received): Promise<void> => {
   const { changes } = received

@@ -95,7 +95,7 @@ const knownErrors: ReadonlyArray<KnownError> = [
   {
     says: ['INTERNAL Error', 'been invalidated'],
     toFailure: transientFailure,
-    means: 'DuckDB had an error of its own. Nothing is lost: run it again.',
+    means: 'An error inside DuckDB. Nothing is lost: run it again.',
   },
   {
     says: [

@@ -2,7 +2,7 @@
  * A lake: the tables of a snapshot in DuckLake, written by many processes at once. Each appends its rows and its
  * states in one version of the lake and updates nothing; tables hold versions, and views with the names of a
  * snapshot's tables show the newest of each key. What reads a snapshot reads a lake that `openLake` has opened;
- * `compactLake` and `forgetInLake` alone write anew, one process at a time.
+ * Only `compactLake` and `forgetInLake` rewrite files, one process at a time.
  */
 export { compactLake, type KeptVersions, type LakeCompaction } from './compact'
 export { diffVersions } from './diff'

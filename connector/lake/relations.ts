@@ -38,7 +38,7 @@ export const columnListSql = (table: Table): string =>
 /** The table of a stream's versions, quoted. */
 export const versionsOf = (stream: string): string => quoteIdentifier(versionsTableName(stream))
 
-/** The table of a stream's versions, which nothing but a compaction or an erasure writes anew. */
+/** The table of a stream's versions, which only a compaction or an erasure rewrites. */
 export const createVersionsSql = ({ name, columns }: Table): string => {
   const definitions = [
     ...columns.map((column) => [column.name, column.type] as const),
@@ -267,7 +267,7 @@ const listViews = (stream: LakeStream, streams: ReadonlyArray<LakeStream>): Read
 /** The views that every lake has before its first stream. */
 export const firstViewsSql = (): string => createSql(sharedViews({ reviews: undefined, deletions: undefined }))
 
-/** Makes the views of a stream anew, as its columns, its key or its cursor are now. */
+/** Remakes the views of a stream, as its columns, its key or its cursor are now. */
 export const replaceViewsSql = (stream: LakeStream, streams: ReadonlyArray<LakeStream>): string =>
   createSql(listViews(stream, streams))
 

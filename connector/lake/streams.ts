@@ -136,7 +136,7 @@ type Declaration = {
   readonly previous: DeclaredStream | undefined
 }
 
-/** Appends how a stream is declared now, where that has changed, and makes its views anew where they are others. */
+/** Appends how a stream is declared now, where that has changed, and remakes its views where they differ. */
 const declareStream = async (
   { db, nextEntry, now }: Opening,
   { name, schema }: StreamInfo,

@@ -182,7 +182,7 @@ export const exportQuery = async ({ db }: Snapshot, sql: string, path: string, l
 /** A file as it is on the disk. */
 export type FileDigest = { readonly bytes: number; readonly sha256: string }
 
-/** A file that was written anew. */
+/** A file that was rewritten. */
 export type RewrittenFile = { readonly path: string; readonly before: FileDigest; readonly after: FileDigest }
 
 /** `handle`: of the file, where it is open already; it stays so. */
@@ -270,7 +270,7 @@ export const readParquetRows = async (
 }
 
 /**
- * Writes a Parquet file anew without the rows that `where` selects, and puts it in place of the old one at once;
+ * Rewrites a Parquet file without the rows that `where` selects, and puts it in place of the old one at once;
  * undefined where there are none.
  */
 export const removeParquetRows = async (
@@ -300,7 +300,7 @@ export const removeParquetRows = async (
 }
 
 /**
- * Writes a file of dead letters anew without the visits that `isForgotten` names by their id, and puts it in place of
+ * Rewrites a file of dead letters without the visits that `isForgotten` names by their id, and puts it in place of
  * the old one at once; undefined where there are none. `ids`: as they were asked for; a line that was cut short goes
  * if it has one of them.
  */

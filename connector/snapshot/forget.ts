@@ -61,7 +61,7 @@ export type RemovedLakeFiles = {
 
 const hashId = (id: string): string => createHash('sha256').update(id).digest('hex')
 
-/** The tombstones, in the memory of the process that writes the file anew. */
+/** The tombstones, in the memory of the process that rewrites the file. */
 export const tombstones = `memory.main.${forgottenTableName}`
 
 export type Removed = ForgetReceipt['removed'][number]
@@ -75,7 +75,7 @@ export const addRemoved = (removed: Map<string, Removed>, table: string, rows: n
 export const sortRemoved = (removed: ReadonlyMap<string, Removed>): ReadonlyArray<Removed> =>
   [...removed.values()].sort((a, b) => (a.table < b.table ? -1 : 1))
 
-/** Counts the rows of each table anew, and marks the format, which older versions of this package refuse. */
+/** Recounts the rows of each table, and marks the format, which older versions of this package refuse. */
 const updateMetadata = async (db: Database): Promise<void> => {
   const streams = await listStreamTables(db)
   const histories = streams.filter(({ history }) => history).map(({ name }) => name)
@@ -199,7 +199,7 @@ export const describeRequest = (
 
 export type Forgotten = Omit<ForgetReceipt, 'time' | 'asked'>
 
-/** The file is written anew without the rows, so that no byte of them is left. */
+/** The file is rewritten without the rows, so that no byte of them is left. */
 const forgetInFile = async (
   path: string,
   request: ForgetRequest,

@@ -8,7 +8,7 @@ import { replaceFile } from './store/values'
 /** The size of a file in bytes, before and after. */
 export type CompactResult = { readonly before: number; readonly after: number }
 
-/** How a file is written anew. */
+/** How a file is rewritten. */
 export type Rewrite<A> = {
   /** What is added to the name of the file as long as it is written. */
   readonly ending: 'compact' | 'forget'
@@ -22,7 +22,7 @@ export type Rewrite<A> = {
 }
 
 /**
- * Writes a snapshot anew beside itself and puts the new file in its place at once: whenever it is stopped, the path
+ * Rewrites a snapshot beside itself and puts the new file in its place at once: whenever it is stopped, the path
  * leads to a whole file. What killed runs have left beside it is removed.
  */
 export const rewriteSnapshot = async <A>(
@@ -92,7 +92,7 @@ const throwAs =
   }
 
 /**
- * Writes a snapshot anew and keeps what is smaller. DuckDB reuses the place of what it has replaced, but gives it
+ * Rewrites a snapshot and keeps the smaller of the two. DuckDB reuses the place of what it has replaced, but gives it
  * back to the disk only at the end of the file, and a block that several tables share only once none of them needs
  * it.
  */
