@@ -81,14 +81,12 @@ const unknownStreamFailure = (name: string, known: ReadonlyMap<string, unknown>)
 /** What a stream has sent in this run, and its newest state that was not sent yet. */
 type ReadProgress = {
   readonly name: string
-  /** Whether the consumer makes its rows of other records, so that nobody else can count them. */
+  /** Whether the consumer makes its rows of the records that are sent, so that nobody else can count them. */
   readonly isMade: boolean
   pendingState: O.Option<() => unknown>
   lastText: O.Option<string>
   running: boolean
-  /** Records since the last checkpoint that was sent; NaN where the consumer makes them. */
-  count: number
-  /** The same, but the records that such rows are made of. */
+  /** Its records since the last checkpoint that was sent, or those that its rows are made of. */
   read: number
   lastCheckpointAt: number
   /** Its next checkpoint is sent. */
@@ -102,24 +100,22 @@ async function* readGroup<Env>(
   group: ReadonlyArray<SelectedStream<Env>>,
 ): AsyncGenerator<Message> {
   const progressByStream = new Map<string, ReadProgress>()
-  for (const { stream, selection } of group) {
+  const requests = group.map(streamRequestOf(run))
+  for (const [i, { stream, selection }] of group.entries()) {
     const { name } = stream
     progressByStream.set(name, {
       name,
-      isMade: stream.derivation !== undefined && stream.derivation._tag !== 'record',
+      isMade: requests[i]?.derives === true && stream.derivation?._tag !== 'record',
       pendingState: O.none,
       lastText: O.none,
       running: false,
-      count: 0,
       read: 0,
       lastCheckpointAt: run.now(),
       isDue: false,
     })
     yield startedMessage(stream, selection)
   }
-  const feed = reader
-    .read(run.env)(group.map(streamRequestOf(run)))
-    [Symbol.asyncIterator]()
+  const feed = reader.read(run.env)(requests)[Symbol.asyncIterator]()
   let next = pullNext(feed)
   let reportedWaitEnd: number | undefined
   for (;;) {
@@ -211,7 +207,6 @@ function* sharedMessages(
   for (const progress of open) {
     if (!progress.running) yield { _tag: 'Running', stream: progress.name }
     progress.running = true
-    progress.count += progress.isMade ? Number.NaN : rows.length
     progress.read += rows.length
   }
   yield { _tag: 'SharedRecords', streams: open.map(({ name }) => name), rows, hasUndeclared, at }
@@ -225,7 +220,6 @@ function* recordMessages(
   if (rows.length === 0) return
   if (!progress.running) yield { _tag: 'Running', stream: progress.name, ...defined({ total }) }
   progress.running = true
-  progress.count += rows.length
   progress.read += rows.length
   yield { _tag: 'Records', stream: progress.name, rows, at }
 }
@@ -245,8 +239,7 @@ function* checkpointMessages(progress: ReadProgress, at: number): Generator<Mess
   progress.isDue = false
   if (O.isSome(progress.lastText) && progress.lastText.value === text) return
   progress.lastText = O.some(text)
-  yield { _tag: 'Checkpoint', stream: progress.name, state, count: progress.count }
-  progress.count = 0
+  yield { _tag: 'Checkpoint', stream: progress.name, state, count: progress.isMade ? Number.NaN : progress.read }
   progress.read = 0
 }
 

@@ -135,6 +135,23 @@ const brief = (messages: ReadonlyArray<Message>) =>
   })
 
 describe('readStreams', () => {
+  it('counts no rows of a stream that the consumer makes of records, not even none', async () => {
+    const script = reader([
+      E.right({ _tag: 'SharedRows', streams: ['a', 'b'], rows: [{ json: Buffer.from('{}') }], hasUndeclared: false }),
+      ...[1, 2].flatMap((value) => [state('a', value), state('b', value)]),
+    ])
+    const streams = [
+      { ...numbers('a', script), derivation: { _tag: 'record' } as const },
+      { ...numbers('b', script), derivation: { _tag: 'dimension', member: 'id' } as const },
+    ]
+    expect(brief(await collect({ ...base(streams), derives: true })).filter((each) => each.includes('state'))).toEqual([
+      'a state 1 after 1',
+      'b state 1 after NaN',
+      'a state 2 after 0',
+      'b state 2 after NaN',
+    ])
+  })
+
   it('sends the messages of a stream in order: started, running, records, state, finished', async () => {
     const a = numbers('a', reader([rows('a', 1, 2), state('a', 1), rows('a'), rows('a', 3), state('a', 2)]))
     expect(brief(await collect(base([a])))).toEqual([

@@ -162,8 +162,8 @@ const feedback = (...args: ReadonlyArray<string>) => runProgram('feedback', args
 
 /** Runs a verb that must end well; where it does not, the test shows what it said. */
 const feedbackWell = async (...args: ReadonlyArray<string>): Promise<void> => {
-  const { status, stderr } = await feedback(...args)
-  expect({ status, stderr }).toEqual({ status: 0, stderr })
+  const { status, stdout, stderr } = await feedback(...args)
+  expect(status, `${stdout}\n${stderr}`).toBe(0)
 }
 
 /** The rows of a lake in a DuckDB file, which can be compared with the service. */
