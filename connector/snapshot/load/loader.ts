@@ -38,8 +38,11 @@ export type Loader = {
   }
 }
 
-/** The log of the commits is brought into the file once it has grown to this. */
-const maxLogBytes = 16_000_000
+/**
+ * The log of the commits is brought into the file once it has grown to this, after some 100,000 reviews, and what
+ * DuckDB remembers of the groups of rows that it has written is freed.
+ */
+const maxLogBytes = 4_000_000
 
 /** Merges rows into the tables of a file. `forgets`: whether anything was forgotten in it. */
 export const createFileLoader = async (db: Database, forgets: boolean): Promise<Loader> => {
@@ -75,7 +78,7 @@ export const createFileLoader = async (db: Database, forgets: boolean): Promise<
       await commitWithinMemory(db, describeCommit(received), received, current, now)
       // What a commit has added to a table, the next one must know, also where it has no rows for it.
       tables = withLoads(current, received.changes)
-      await db.checkpoint(maxLogBytes)
+      if (await db.checkpoint(maxLogBytes)) await db.release()
       protectFiles(db.path)
     },
     oldRows: {

@@ -81,8 +81,8 @@ export type Database = {
    */
   readonly withMemory: <A>(name: string, work: () => Promise<A>, parts?: () => Promise<A>) => Promise<A>
   /**
-   * Frees what DuckDB remembers of deleted rows: some 256 kB for each row group that they were in, which a checkpoint
-   * keeps.
+   * Frees what DuckDB remembers of row groups, which a checkpoint keeps: some 200 kB of each that was written, and
+   * 256 kB of each that rows were deleted from.
    */
   readonly release: () => Promise<boolean>
   /** The failure of work that ran out of memory. `work`: what did not fit, such as "the check x". */
