@@ -9,11 +9,11 @@ const text = (path) => readFileSync(join(root, 'node_modules', path), 'utf8').tr
 const licences = ['echarts/NOTICE', 'echarts/LICENSE', 'zrender/LICENSE', 'tslib/LICENSE.txt'].map(text)
 
 await build({
-  input: join(root, 'connector/snapshot/report/charts.ts'),
+  input: join(root, 'connector/report/charts.ts'),
   platform: 'node',
   logLevel: 'warn',
   output: {
-    file: resolve(root, process.argv[2] ?? 'build', 'snapshot/report/charts.js'),
+    file: resolve(root, process.argv[2] ?? 'build', 'report/charts.js'),
     format: 'cjs',
     minify: true,
     postBanner: `/*!\n${licences.join('\n\n')}\n*/`.replaceAll(/\*\/(?!$)/g, '* /'),

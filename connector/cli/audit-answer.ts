@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
-import { CommandError, type CommandIo, configFailure, defineCommand } from '../cdk'
 import {
   type AuditAnswer,
   type DimensionDifference,
@@ -8,7 +7,8 @@ import {
   type FeedbackDifference,
   type ReviewDifference,
   summarizeAnswer,
-} from '../snapshot'
+} from '../audit'
+import { CommandError, type CommandIo, configFailure, defineCommand } from '../cdk'
 import { formatJson } from './table'
 
 const readText = async (io: CommandIo, path: string): Promise<string> => {

@@ -4,25 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { toMillis } from '../api'
 import {
-  CommandError,
-  type CommandIo,
-  checkStateServices,
-  configFailure,
-  defined,
-  formatStateFile,
-  getOrThrow,
-  loadAirbyteState,
-  mapDefined,
-  type SourceState,
-} from '../cdk'
-import {
-  type ConfiguredSource,
-  createDimensionService,
-  createFeedbackService,
-  createVersionService,
-  rewindStream,
-} from '../runtime'
-import {
   type AuditedLoad,
   type AuditedTable,
   type AuditWindow,
@@ -46,7 +27,26 @@ import {
   reviewStatement,
   useExpected,
   useExpectedFeedback,
-} from '../snapshot'
+} from '../audit'
+import {
+  CommandError,
+  type CommandIo,
+  checkStateServices,
+  configFailure,
+  defined,
+  formatStateFile,
+  getOrThrow,
+  loadAirbyteState,
+  mapDefined,
+  type SourceState,
+} from '../cdk'
+import {
+  type ConfiguredSource,
+  createDimensionService,
+  createFeedbackService,
+  createVersionService,
+  rewindStream,
+} from '../runtime'
 import { rewindEntities, type SourceEnv } from '../streams'
 import { readDifferences } from './audit-answer'
 import { withoutForgotten } from './forget'

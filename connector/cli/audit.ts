@@ -1,6 +1,20 @@
 import * as E from 'fp-ts/Either'
 import { Instant, toMillis } from '../api'
 import {
+  type AuditedContent,
+  type AuditedLoad,
+  type AuditedTable,
+  auditWindows,
+  chooseContent,
+  dialectNames,
+  idTypes,
+  isFeedbackBucket,
+  isTableName,
+  loaderNames,
+  timeTypes,
+  toAuditedTable,
+} from '../audit'
+import {
   type Command,
   CommandError,
   configFailure,
@@ -21,20 +35,6 @@ import {
   createSource,
   planAudit,
 } from '../runtime'
-import {
-  type AuditedContent,
-  type AuditedLoad,
-  type AuditedTable,
-  auditWindows,
-  chooseContent,
-  dialectNames,
-  idTypes,
-  isFeedbackBucket,
-  isTableName,
-  loaderNames,
-  timeTypes,
-  toAuditedTable,
-} from '../snapshot'
 import { isLookupStream, type SourceEnv } from '../streams'
 import { answerCommand, answerOption } from './audit-answer'
 import { auditDimensions, auditFeedback, auditVersions, readStates } from './audit-run'

@@ -1,14 +1,7 @@
+import type { ServiceFeedback, ServiceVersions } from '../audit'
 import { type CommandIo, defineCommand, type Failure, type Feed, flatMapFeed, progressDelay, usageError } from '../cdk'
 import { compactLake, forgetInLake, type KeptVersions } from '../lake'
-import {
-  compactSnapshot,
-  type ForgetReceipt,
-  forgetPersons,
-  isLakePath,
-  readForgotten,
-  type ServiceFeedback,
-  type ServiceVersions,
-} from '../snapshot'
+import { compactSnapshot, type ForgetReceipt, forgetPersons, isLakePath, readForgotten } from '../snapshot'
 import { placeOptions, requirePlace } from './options'
 import { toSnapshotOptions, useSnapshot } from './snapshot-file'
 import { formatJson, formatTable } from './table'

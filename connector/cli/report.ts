@@ -1,9 +1,7 @@
 import { type CommandIo, defineCommand, progressDelay, usageError } from '../cdk'
 import {
-  countChecks,
   explainAlert,
   explainMonth,
-  explainUnknownRegions,
   type FigureGroup,
   type Figures,
   formatChange,
@@ -17,12 +15,12 @@ import {
   nameOwner,
   namePlace,
   type Report,
-  readRegions,
   readReport,
   renderReport,
   shortenText,
   type WorkItem,
-} from '../snapshot'
+} from '../report'
+import { countChecks, explainUnknownRegions, readRegions } from '../snapshot'
 import { readPlaceOptions, regionsOption, requirePlace } from './options'
 import {
   chooseReportFormat,

@@ -1,4 +1,5 @@
 import { suggestName, usageError } from '../cdk'
+import { shortenText } from '../report'
 import {
   type DuckDBValue,
   encodeJsonValue,
@@ -10,7 +11,6 @@ import {
   type QuestionFilter,
   questionFilters,
   questions,
-  shortenText,
   suggestQuestion,
 } from '../snapshot'
 import { formatTable } from './table'

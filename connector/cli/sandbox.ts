@@ -14,6 +14,7 @@ import {
   usageError,
 } from '../cdk'
 import { sourceFormat } from '../config'
+import { readReport, renderReport } from '../report'
 import { type ConfiguredSource, checkSource, createSource, syncSnapshot } from '../runtime'
 import {
   decodeFaultPlan,
@@ -24,7 +25,7 @@ import {
   type ServiceKind,
   startSandbox,
 } from '../sandbox'
-import { readReport, renderReport, verifySnapshot } from '../snapshot'
+import { verifySnapshot } from '../snapshot'
 import { findStateProblem, streams } from '../streams'
 import { faultHelp, readSandboxFlags, sandboxFlagOptions } from './sandbox-flags'
 import { useSnapshot } from './snapshot-file'

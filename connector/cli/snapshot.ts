@@ -1,5 +1,6 @@
 import { type CommandIo, defineCommand, progressDelay, usageError } from '../cdk'
 import { diffVersions } from '../lake'
+import { shortenText } from '../report'
 import {
   diffSnapshots,
   exportParquet,
@@ -10,7 +11,6 @@ import {
   type Snapshot,
   type StreamDifference,
   setReportingTimeZone,
-  shortenText,
 } from '../snapshot'
 import {
   fileOptions,

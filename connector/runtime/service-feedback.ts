@@ -2,8 +2,8 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import { toMillis } from '../api'
+import type { ServiceFeedback, ServiceFeedbackRow } from '../audit'
 import { type Failure, flatMapFeedEither, getOrThrow, parseExactJson } from '../cdk'
-import type { ServiceFeedback, ServiceFeedbackRow } from '../snapshot'
 import { nextWindowFrom, readEntityCursors, type SourceEnv, streams } from '../streams'
 
 /** The streams that `feedback audit` compares by entity and window of time. */

@@ -4,6 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { toFailure, toInstant } from '../api'
+import type { AuditedLoad, ContentDigest, ServiceDimensions, ServiceVersions } from '../audit'
 import {
   configFailure,
   defined,
@@ -17,15 +18,7 @@ import {
 } from '../cdk'
 import { readMentionTime } from '../export'
 import { digestFilters, filterFrom, isInRange, read } from '../reading'
-import type {
-  AuditedLoad,
-  ContentDigest,
-  NextRead,
-  ServiceDimensions,
-  ServiceReview,
-  ServiceReviews,
-  ServiceVersions,
-} from '../snapshot'
+import type { NextRead, ServiceReview, ServiceReviews } from '../snapshot'
 import {
   decodeExportState,
   deletionExportOperation,

@@ -4,6 +4,7 @@
  * own errors, or a `Failure` that tells the user why the file does not open.
  */
 export {
+  appendBatchRows,
   type Database,
   type DatabaseOptions,
   instantSql,
@@ -13,6 +14,7 @@ export {
   quoteLiteral,
   type Snapshot,
 } from './database'
+export { loadDuckdb } from './duckdb'
 export {
   chooseMemoryLimit,
   databaseOpenFailure,
@@ -49,16 +51,18 @@ export {
   cursorSql,
   dropOwnViews,
   firstFormat,
+  readReportingTimeZone,
   readSnapshotState,
   regionsTableName,
   settledName,
   snapshotFormat,
   viewsHashName,
 } from './metadata'
-export { defineVersions } from './models'
+export { defaultModelVariables, defineVersions, type Region } from './models'
 export {
   airbyteColumns,
   type Column,
+  chooseColumnType,
   columnsFromSchema,
   deletedAtSql,
   deletionsTableName,
@@ -66,6 +70,7 @@ export {
   hasTombstonesSql,
   historyTableName,
   isChildTable,
+  listMembers,
   listStreamTables,
   loadColumnName,
   readTable,
@@ -75,3 +80,5 @@ export {
   versionsTableName,
 } from './tables'
 export type { CellValue, RowValues } from './values'
+export { cellToNumber, cellToNumberOrNull, cellToTextOrNull, cellToTimeOrNull } from './values'
+export { createModelViews, createTemporaryViews } from './views'

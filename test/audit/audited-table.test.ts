@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { loaderNames, toAuditedTable } from '../../../connector/snapshot/audit/audited-table'
-import { bucketStatement } from '../../../connector/snapshot/audit/statement'
+import { loaderNames, toAuditedTable } from '../../connector/audit/audited-table'
+import { bucketStatement } from '../../connector/audit/statement'
 
 const scope = {
   stream: 'review_tasks',

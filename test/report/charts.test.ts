@@ -3,15 +3,15 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import manifest from '../../../package.json'
+import manifest from '../../package.json'
 
-const root = join(__dirname, '..', '..', '..')
+const root = join(__dirname, '..', '..')
 
 it('the bundle of the charts and their library is one small file that runs without installed packages', () => {
   const folder = mkdtempSync(join(tmpdir(), 'charts-'))
   try {
     execFileSync(process.execPath, [join(root, 'scripts/bundle-charts.mjs'), folder])
-    const file = join(folder, 'snapshot/report/charts.js')
+    const file = join(folder, 'report/charts.js')
     const text = readFileSync(file, 'utf8')
     expect(text.length).toBeLessThan(700_000)
     expect(text).toContain('Apache License')

@@ -1,5 +1,5 @@
-import type { Database } from '../store/database'
-import { cellToNumber, cellToTextOrNull } from '../store/values'
+import type { Database } from '../snapshot/store'
+import { cellToNumber, cellToTextOrNull } from '../snapshot/store'
 import {
   accentColor,
   axisBounds,

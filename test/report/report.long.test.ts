@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type ReportOptions, readReport } from '../../../connector/snapshot/report/report'
-import type { Snapshot } from '../../../connector/snapshot/store/database'
-import { createModelViews, setReportingTimeZone } from '../../../connector/snapshot/store/views'
-import { reviewsStream } from '../../../connector/streams/reviews'
+import { type ReportOptions, readReport } from '../../connector/report/report'
+import type { Snapshot } from '../../connector/snapshot/store/database'
+import { createModelViews, setReportingTimeZone } from '../../connector/snapshot/store/views'
+import { reviewsStream } from '../../connector/streams/reviews'
 import {
   checkpointMessage,
   deletedReviewsInfo,
@@ -12,7 +12,7 @@ import {
   startedMessage,
   streamMessages,
   writeMessages,
-} from '../../support/snapshot-messages'
+} from '../support/snapshot-messages'
 
 const stream = { ...reviewsStream, syncMode: 'incremental' } as const
 /** The load is of 2026-01-02, so December is over and January is not. */

@@ -1,5 +1,5 @@
 import * as E from 'fp-ts/Either'
-import { configFailure, type Failure } from '../../cdk'
+import { configFailure, type Failure } from '../cdk'
 import { type AuditedTable, dialects } from './audited-table'
 
 /** A literal of SQL; the texts are digits and spaces. */

@@ -1,13 +1,22 @@
 import { basename } from 'node:path'
-import { CommandError, configFailure } from '../../cdk'
-import { findUnknownRegions } from '../regions'
-import { type Database, quoteLiteral, type Snapshot } from '../store/database'
-import { readReportingTimeZone } from '../store/metadata'
-import { defaultModelVariables, type Region } from '../store/models'
-import { reviewsTableName } from '../store/tables'
-import { cellToNumber, cellToNumberOrNull, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
-import { createModelViews, createTemporaryViews } from '../store/views'
-import type { FindStateProblem } from '../verify/loads'
+import { CommandError, configFailure } from '../cdk'
+import type { FindStateProblem } from '../snapshot'
+import { findUnknownRegions } from '../snapshot'
+import {
+  cellToNumber,
+  cellToNumberOrNull,
+  cellToTextOrNull,
+  cellToTimeOrNull,
+  createModelViews,
+  createTemporaryViews,
+  type Database,
+  defaultModelVariables,
+  quoteLiteral,
+  type Region,
+  readReportingTimeZone,
+  reviewsTableName,
+  type Snapshot,
+} from '../snapshot/store'
 import {
   addMonths,
   compareRows,

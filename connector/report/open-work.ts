@@ -1,5 +1,12 @@
-import { type Database, quoteLiteral } from '../store/database'
-import { cellToNumber, cellToNumberOrNull, cellToTextOrNull, cellToTimeOrNull, type RowValues } from '../store/values'
+import {
+  cellToNumber,
+  cellToNumberOrNull,
+  cellToTextOrNull,
+  cellToTimeOrNull,
+  type Database,
+  quoteLiteral,
+  type RowValues,
+} from '../snapshot/store'
 import { compareFigures, type MonthPair, metrics } from './comparisons'
 import {
   type Comparison,

@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import { configFailure, type Failure } from '../../cdk'
+import { configFailure, type Failure } from '../cdk'
 import { type DimensionDifference, isDimensionKey } from './dimension-audit'
 import { type FeedbackDifference, isEntityName, isFeedbackBucket } from './entity-statement'
 

@@ -1,4 +1,4 @@
-import { countChecks } from '../verify/verify'
+import { countChecks } from '../snapshot'
 import { type GroupSection, type GroupSectionName, groupSections, type MetricName, metrics } from './comparisons'
 import { renderHealth } from './health'
 import {

@@ -4,18 +4,18 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Failure, feedOf } from '../../../connector/cdk'
-import { type AuditedTable, clockZone, toAuditedTable } from '../../../connector/snapshot/audit/audited-table'
-import { useExpectedFeedback } from '../../../connector/snapshot/audit/entity-comparison'
+import { type AuditedTable, clockZone, toAuditedTable } from '../../connector/audit/audited-table'
+import { useExpectedFeedback } from '../../connector/audit/entity-comparison'
 import {
   auditWindows,
   deleteFeedbackStatement,
   feedbackBucketStatement,
   feedbackRowStatement,
   isFeedbackBucket,
-} from '../../../connector/snapshot/audit/entity-statement'
-import { type Database, openDatabase } from '../../../connector/snapshot/store'
-import { draws } from '../../support/draws'
+} from '../../connector/audit/entity-statement'
+import { type Failure, feedOf } from '../../connector/cdk'
+import { type Database, openDatabase } from '../../connector/snapshot/store'
+import { draws } from '../support/draws'
 
 const from = Date.UTC(2025, 10, 1)
 const day = 86_400_000

@@ -2,20 +2,20 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { reportCommand } from '../../../connector/cli/report'
-import type { FigureGroup } from '../../../connector/snapshot/report/comparisons'
-import type { RunStatistics, StreamHealth } from '../../../connector/snapshot/report/health'
-import type { Figures } from '../../../connector/snapshot/report/html'
-import type { WorkList } from '../../../connector/snapshot/report/open-work'
-import { renderReport } from '../../../connector/snapshot/report/page'
-import { type Report, readReport } from '../../../connector/snapshot/report/report'
-import { closeSnapshot } from '../../../connector/snapshot/store/file'
-import { type Browser, hasChromium, startChromium, type Tab } from '../../support/chromium'
-import { fillReviews } from '../../support/report-reviews'
-import { runCommand } from '../../support/run-command'
-import { openSnapshotFile } from '../../support/snapshot-messages'
+import { reportCommand } from '../../connector/cli/report'
+import type { FigureGroup } from '../../connector/report/comparisons'
+import type { RunStatistics, StreamHealth } from '../../connector/report/health'
+import type { Figures } from '../../connector/report/html'
+import type { WorkList } from '../../connector/report/open-work'
+import { renderReport } from '../../connector/report/page'
+import { type Report, readReport } from '../../connector/report/report'
+import { closeSnapshot } from '../../connector/snapshot/store/file'
+import { type Browser, hasChromium, startChromium, type Tab } from '../support/chromium'
+import { fillReviews } from '../support/report-reviews'
+import { runCommand } from '../support/run-command'
+import { openSnapshotFile } from '../support/snapshot-messages'
 
-const screenshotFolder = join(__dirname, '..', '..', '..', 'build', 'screenshots')
+const screenshotFolder = join(__dirname, '..', '..', 'build', 'screenshots')
 const chromiumExists = hasChromium()
 if (!chromiumExists)
   console.warn(

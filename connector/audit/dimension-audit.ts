@@ -1,5 +1,5 @@
 import type * as E from 'fp-ts/Either'
-import { consumeFeed, type Failure, type Feed, parseExactJson, type Row } from '../../cdk'
+import { consumeFeed, type Failure, type Feed, parseExactJson, type Row } from '../cdk'
 import {
   type AuditedTable,
   attributeColumn,

@@ -9,10 +9,9 @@ import {
   type Feed,
   flatMapFeed,
   runOrThrow,
-} from '../../cdk'
-import { appendBatchRows, type Database, openDatabase } from '../store/database'
-import { loadDuckdb } from '../store/duckdb'
-import type { NextRead } from '../verify/service'
+} from '../cdk'
+import type { NextRead } from '../snapshot'
+import { appendBatchRows, type Database, loadDuckdb, openDatabase } from '../snapshot/store'
 import type { ReviewDifference } from './answer'
 import { type AuditedTable, dialects } from './audited-table'
 import type { ContentDigest } from './content'

@@ -5,18 +5,13 @@ import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { feedOf, printExactJson } from '../../../connector/cdk'
-import {
-  type AuditedContent,
-  type AuditedTable,
-  clockZone,
-  type TimeType,
-} from '../../../connector/snapshot/audit/audited-table'
-import { type ServiceVersions, useExpected } from '../../../connector/snapshot/audit/comparison'
-import { chooseContent, createContentDigest, fieldName } from '../../../connector/snapshot/audit/content'
-import { bucketStatement, reviewStatement } from '../../../connector/snapshot/audit/statement'
-import { openDatabase, quoteLiteral } from '../../../connector/snapshot/store/database'
-import { draws } from '../../support/draws'
+import { type AuditedContent, type AuditedTable, clockZone, type TimeType } from '../../connector/audit/audited-table'
+import { type ServiceVersions, useExpected } from '../../connector/audit/comparison'
+import { chooseContent, createContentDigest, fieldName } from '../../connector/audit/content'
+import { bucketStatement, reviewStatement } from '../../connector/audit/statement'
+import { feedOf, printExactJson } from '../../connector/cdk'
+import { openDatabase, quoteLiteral } from '../../connector/snapshot/store/database'
+import { draws } from '../support/draws'
 
 const nullable = (type: string, more: object = {}) => ({ type: ['null', type], ...more })
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { type AuditAnswer, decodeAnswer, summarizeAnswer } from '../../../connector/snapshot/audit/answer'
-import { draws } from '../../support/draws'
+import { type AuditAnswer, decodeAnswer, summarizeAnswer } from '../../connector/audit/answer'
+import { draws } from '../support/draws'
 
 const differenceArbitrary = fc.record({
   id: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String),

@@ -1,9 +1,9 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { feedOf } from '../../../connector/cdk'
-import { type IdType, toAuditedTable } from '../../../connector/snapshot/audit/audited-table'
-import { deleteStatement, type ServiceVersions, useExpected } from '../../../connector/snapshot/audit/comparison'
-import { newTempPath } from '../../support/files'
+import { type IdType, toAuditedTable } from '../../connector/audit/audited-table'
+import { deleteStatement, type ServiceVersions, useExpected } from '../../connector/audit/comparison'
+import { feedOf } from '../../connector/cdk'
+import { newTempPath } from '../support/files'
 
 const table = (keepsVersions: boolean, idType: IdType) =>
   toAuditedTable('reviews', 'airbyte', { dialect: 'duckdb', name: 't', hasTombstones: false, keepsVersions, idType })

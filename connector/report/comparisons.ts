@@ -1,5 +1,5 @@
-import type { Database } from '../store/database'
-import { cellToNumberOrNull, cellToTextOrNull, type RowValues } from '../store/values'
+import type { Database } from '../snapshot/store'
+import { cellToNumberOrNull, cellToTextOrNull, type RowValues } from '../snapshot/store'
 import type { Comparison, Figures, Metric } from './html'
 
 /** What the figures of a row are about: a region, an owner, a category. Null: the reviews name none. */

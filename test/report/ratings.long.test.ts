@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readReport } from '../../../connector/snapshot/report/report'
+import { readReport } from '../../connector/report/report'
 import {
   createStreamInfo,
   emittedAt,
@@ -9,7 +9,7 @@ import {
   streamMessages,
   timeAtMinute,
   writeMessages,
-} from '../../support/snapshot-messages'
+} from '../support/snapshot-messages'
 
 const stream = createStreamInfo(
   'reviews',

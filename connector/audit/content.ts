@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { type JsonSchema, parseExactJson, type Row, type Stream, tombstoneColumnNames } from '../../cdk'
-import { chooseColumnType, listMembers } from '../store/tables'
+import { type JsonSchema, parseExactJson, type Row, type Stream, tombstoneColumnNames } from '../cdk'
+import { chooseColumnType, listMembers } from '../snapshot/store'
 import {
   type AuditedContent,
   type AuditedTable,

@@ -1,5 +1,5 @@
-import type { Database } from '../store/database'
-import { cellToNumber, cellToNumberOrNull, cellToTextOrNull } from '../store/values'
+import type { Database } from '../snapshot/store'
+import { cellToNumber, cellToNumberOrNull, cellToTextOrNull } from '../snapshot/store'
 import { barChartAxes, barChartHeight, barSeries, type Figure, inkColor, labelText } from './charts'
 import type { FigureGroup, FocusMonth, MonthPair } from './comparisons'
 import {

@@ -1,9 +1,22 @@
-import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from '../store/database'
-import { columnsFromSchema } from '../store/tables'
-import { cellToNumber, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
-import { type CheckResult, readSnapshotStreams, type SnapshotStream } from '../verify/check'
-import type { FindStateProblem } from '../verify/loads'
-import { countChecks, type OnStep, verifySnapshot } from '../verify/verify'
+import type { FindStateProblem } from '../snapshot'
+import {
+  type CheckResult,
+  countChecks,
+  type OnStep,
+  readSnapshotStreams,
+  type SnapshotStream,
+  verifySnapshot,
+} from '../snapshot'
+import {
+  cellToNumber,
+  cellToTextOrNull,
+  cellToTimeOrNull,
+  columnsFromSchema,
+  type Database,
+  quoteIdentifier,
+  quoteLiteral,
+  type Snapshot,
+} from '../snapshot/store'
 import {
   formatCount,
   formatDuration,

@@ -4,17 +4,12 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { type Failure, type Feed, feedOf } from '../../../connector/cdk'
-import {
-  type AuditedTable,
-  type IdType,
-  type TimeType,
-  timeTypes,
-} from '../../../connector/snapshot/audit/audited-table'
-import { type ServiceVersion, type ServiceVersions, useExpected } from '../../../connector/snapshot/audit/comparison'
-import { bucketStatement, reviewStatement } from '../../../connector/snapshot/audit/statement'
-import { type Database, openDatabase } from '../../../connector/snapshot/store'
-import { draws } from '../../support/draws'
+import { type AuditedTable, type IdType, type TimeType, timeTypes } from '../../connector/audit/audited-table'
+import { type ServiceVersion, type ServiceVersions, useExpected } from '../../connector/audit/comparison'
+import { bucketStatement, reviewStatement } from '../../connector/audit/statement'
+import { type Failure, type Feed, feedOf } from '../../connector/cdk'
+import { type Database, openDatabase } from '../../connector/snapshot/store'
+import { draws } from '../support/draws'
 
 const startDate = Date.UTC(2026, 0, 1)
 const bucketCount = 64

@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Failure, feedOf, type Row } from '../../../connector/cdk'
-import { toAuditedTable } from '../../../connector/snapshot/audit/audited-table'
+import { toAuditedTable } from '../../connector/audit/audited-table'
 import {
   deleteDimensionStatement,
   dimensionStatement,
   isDimensionKey,
   readDimensions,
-} from '../../../connector/snapshot/audit/dimension-audit'
-import { type Database, openDatabase } from '../../../connector/snapshot/store'
-import { draws } from '../../support/draws'
+} from '../../connector/audit/dimension-audit'
+import { type Failure, feedOf, type Row } from '../../connector/cdk'
+import { type Database, openDatabase } from '../../connector/snapshot/store'
+import { draws } from '../support/draws'
 
 const from = Date.UTC(2026, 0, 1)
 

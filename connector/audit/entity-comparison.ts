@@ -1,7 +1,6 @@
 import * as E from 'fp-ts/Either'
-import { batchFeed, consumeFeed, type Failure, type Feed, runOrThrow } from '../../cdk'
-import { appendBatchRows, type Database, openDatabase } from '../store/database'
-import { loadDuckdb } from '../store/duckdb'
+import { batchFeed, consumeFeed, type Failure, type Feed, runOrThrow } from '../cdk'
+import { appendBatchRows, type Database, loadDuckdb, openDatabase } from '../snapshot/store'
 import { type AuditedTable, createClock } from './audited-table'
 import { memoryLimit, shownSql } from './comparison'
 import {

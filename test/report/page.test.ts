@@ -1,18 +1,18 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { html, shortenText } from '../../../connector/snapshot/report/html'
-import { pageStyle, renderReport } from '../../../connector/snapshot/report/page'
-import { type Report, readReport } from '../../../connector/snapshot/report/report'
-import type { Snapshot } from '../../../connector/snapshot/store/database'
-import { draws } from '../../support/draws'
-import { fillReviews, hostileText } from '../../support/report-reviews'
+import { html, shortenText } from '../../connector/report/html'
+import { pageStyle, renderReport } from '../../connector/report/page'
+import { type Report, readReport } from '../../connector/report/report'
+import type { Snapshot } from '../../connector/snapshot/store/database'
+import { draws } from '../support/draws'
+import { fillReviews, hostileText } from '../support/report-reviews'
 import {
   deletedReviewsInfo,
   finishedMessage,
   openMemorySnapshot,
   startedMessage,
   writeMessages,
-} from '../../support/snapshot-messages'
+} from '../support/snapshot-messages'
 
 const now = Date.parse('2026-07-01T00:00:00Z')
 
