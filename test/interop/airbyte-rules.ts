@@ -376,7 +376,6 @@ export const plainHttp: ReadonlyArray<{ readonly path: string; readonly text: st
     text,
     why: 'how the address of a proxy is given',
   })),
-  { path: 'model/pom.xml', text: 'http://maven.apache.org/POM/4.0.0', why: 'the name of an XML namespace' },
 ]
 
 const loopback = /http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(?![\w.-])/g

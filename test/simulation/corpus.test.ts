@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { defects } from '../../simulation/defects'
 import { testCorpus } from '../support/corpus'
+import { defects } from './defects'
 
 testCorpus('corpus.txt')
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { defects } from '../../simulation/defects'
+import { defects } from '../simulation/defects'
 import { simulate } from '../support/simulate'
 
 /** The promise that each safeguard keeps, and what the scenario of a world must say, as JSON, where few worlds need it. */

@@ -8,7 +8,7 @@ export const simulate = (
   ...args: ReadonlyArray<string>
 ): Promise<{ readonly status: number | null; readonly stdout: string }> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(root, 'simulation/run.mjs'), ...args], { cwd: root })
+    const child = spawn(process.execPath, [join(root, 'test/simulation/run.mjs'), ...args], { cwd: root })
     const parts: string[] = []
     child.stdout.on('data', (part) => parts.push(String(part)))
     child.stderr.on('data', (part) => parts.push(String(part)))

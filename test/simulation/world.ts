@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Program } from '../connector/cdk'
+import type { Program } from '../../connector/cdk'
 import type { SimulatedDuckDb } from './duckdb'
 import type { SimulatedDisk } from './file-disk'
 import { createPlatform } from './kinds'

@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process'
 import { renameSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join, resolve } from 'node:path'
 import { build } from 'rolldown'
 
 // Bundles the simulation into the build and runs it, in a process of its own: it replaces the clocks of that process.
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const root = join(import.meta.dirname, '../..')
 const file = resolve(root, 'build/simulation.cjs')
 // Several may be started at once, and none must read a part of the file.
 const bundled = `${file}.${process.pid}`
 await build({
-  input: join(root, 'simulation/main.ts'),
+  input: join(root, 'test/simulation/main.ts'),
   platform: 'node',
   logLevel: 'warn',
   output: { file: bundled, format: 'cjs' },

@@ -10,8 +10,8 @@ const leftOut = left ? new RegExp(left) : undefined
 const current = globalThis as { mutantTestName?: string }
 
 /** Making the views takes most of what a load of one record does: only tests that are named after them make any. */
-vi.mock('../connector/snapshot/store/views', async (importActual) => {
-  const actual = await importActual<typeof import('../connector/snapshot/store/views')>()
+vi.mock('../../connector/snapshot/store/views', async (importActual) => {
+  const actual = await importActual<typeof import('../../connector/snapshot/store/views')>()
   return {
     ...actual,
     createViews: async (...args: Parameters<typeof actual.createViews>) => {
@@ -21,8 +21,8 @@ vi.mock('../connector/snapshot/store/views', async (importActual) => {
 })
 
 /** One process tries the mutants, so a second thread of DuckDB only costs time. */
-vi.mock('../connector/snapshot/store/database', async (importActual) => {
-  const actual = await importActual<typeof import('../connector/snapshot/store/database')>()
+vi.mock('../../connector/snapshot/store/database', async (importActual) => {
+  const actual = await importActual<typeof import('../../connector/snapshot/store/database')>()
   const openDatabase: typeof actual.openDatabase = (path, options) =>
     actual.openDatabase(path, { ...options, threads: 1 })
   return { ...actual, openDatabase }

@@ -12,15 +12,15 @@ class PlannedSequencer extends BaseSequencer {
   }
 }
 
-/** The tests that look at the mutants of one file; mutation/run.mjs plans them. */
+/** The tests that look at the mutants of one file; test/mutation/run.mjs plans them. */
 export default defineConfig({
   plugins: [{ name: 'mutants', enforce: 'pre', load: (id) => (id === plan.path ? plan.text : undefined) }],
   test: {
     include: plan.tests,
-    setupFiles: ['mutation/setup.ts'],
-    runner: './mutation/runner.ts',
+    setupFiles: ['test/mutation/setup.ts'],
+    runner: './test/mutation/runner.ts',
     sequence: { sequencer: PlannedSequencer },
-    // mutation/runner.ts has limits of its own, for each mutant.
+    // test/mutation/runner.ts has limits of its own, for each mutant.
     testTimeout: 86_400_000,
     hookTimeout: 600_000,
     // What a mutant leaves unawaited may fail while the next one is tried.

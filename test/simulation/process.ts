@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import fs from 'node:fs'
 import { Readable, Writable } from 'node:stream'
-import type { Program } from '../connector/cdk'
+import type { Program } from '../../connector/cdk'
 import type { Chance } from './random'
 import { createOwner, type Owner, type Realm } from './realm'
 

@@ -71,7 +71,7 @@ const patterns = values.where.map((text) => new RegExp(text))
 
 const realSeconds = (): number => Number(process.hrtime.bigint()) / 1e9
 
-type DeclaredStreams = typeof import('../connector/streams')['declaredStreams']
+type DeclaredStreams = typeof import('../../connector/streams')['declaredStreams']
 
 /** Streams as Airbyte configures them. */
 const configureAirbyteStreams = (declaredStreams: DeclaredStreams) => (names: ReadonlyArray<string>) => ({
@@ -89,7 +89,7 @@ const configureAirbyteStreams = (declaredStreams: DeclaredStreams) => (names: Re
 
 /** The catalog that the tap discovers, with these streams selected. */
 const selectSingerStreams =
-  ({ describeSingerStream }: typeof import('../connector/cdk/singer/catalog'), declaredStreams: DeclaredStreams) =>
+  ({ describeSingerStream }: typeof import('../../connector/cdk/singer/catalog'), declaredStreams: DeclaredStreams) =>
   (names: ReadonlyArray<string>) => ({
     streams: declaredStreams
       .filter(({ name }) => names.includes(name))
@@ -127,9 +127,9 @@ const createStage = (build: string): Stage => {
   const duckDb = installDuckDb(realm, loadBindings(build))
   const disk = installDisk(realm)
   // The built product, after the clocks are replaced.
-  const { runProgram } = require(join(build, 'cdk')) as typeof import('../connector/cdk')
-  const { programs } = require(join(build, 'cli')) as typeof import('../connector/cli')
-  const { declaredStreams } = require(join(build, 'streams')) as typeof import('../connector/streams')
+  const { runProgram } = require(join(build, 'cdk')) as typeof import('../../connector/cdk')
+  const { programs } = require(join(build, 'cli')) as typeof import('../../connector/cli')
+  const { declaredStreams } = require(join(build, 'streams')) as typeof import('../../connector/streams')
   const processes = installProcesses(realm, runProgram)
   process.on('uncaughtException', (error) => {
     if (processes.crash(error)) return

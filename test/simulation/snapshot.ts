@@ -12,8 +12,8 @@ import {
 import type { ExportService } from './service'
 import { listSentRows, readCutoff, type SavedState } from './states'
 
-export type OpenSnapshot = typeof import('../connector/snapshot').openSnapshot
-type Snapshot = import('../connector/snapshot').Snapshot
+export type OpenSnapshot = typeof import('../../connector/snapshot').openSnapshot
+type Snapshot = import('../../connector/snapshot').Snapshot
 
 /** What the DuckDB file of `feedback sync` holds; times in milliseconds. */
 export type SnapshotRows = {

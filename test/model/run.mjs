@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { configurations, defaults, invariants } from './configurations.mjs'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
-const tools = join(here, '..', '.venv', 'model')
+const tools = join(here, '../..', '.venv', 'model')
 
 const fail = (message) => {
   throw new Error(message)

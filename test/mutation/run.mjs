@@ -19,13 +19,13 @@ const { values } = parseArgs({
 const usage = `npm run mutate -- [--room ${Object.keys(rooms).join('|')}]… [--file NAME]… [--test NAME]… [--tries N] [--fresh]
 
 Changes the source in one place after the other, and tells which changes no test notices. Fails if one of them is not in
-mutation/survivors.md; of a file that has no heading there the survivors are only told. Results are kept in .scratch/mutation:
+test/mutation/survivors.md; of a file that has no heading there the survivors are only told. Results are kept in .scratch/mutation:
 the next run of an unchanged file tries again what survived and what only took too long, --fresh all.
 --test: with this file of tests alone, such as a new one; what it kills counts in the next run of all.
 --tries: with how many tests a mutant is tried at most, for a first look.
 `
 
-const root = dirname(import.meta.dirname)
+const root = join(import.meta.dirname, '../..')
 const results = join(root, '.scratch/mutation')
 /** A run that tells nothing for so long, in milliseconds, hangs in the mutant that it tries. */
 const longestSilence = 900_000
@@ -37,7 +37,7 @@ const fail = (message) => {
 const install = () => {
   if (existsSync(join(import.meta.dirname, 'node_modules/@stryker-mutator/instrumenter'))) return
   const { status } = spawnSync('npm', ['ci', '--no-audit'], { cwd: import.meta.dirname, stdio: ['ignore', 2, 2] })
-  if (status !== 0) fail('npm ci in mutation/ failed')
+  if (status !== 0) fail('npm ci in test/mutation/ failed')
 }
 
 /** Runs the tests of a plan; resolves to their exit status, or undefined where they told nothing more and were ended. */
@@ -47,7 +47,7 @@ const runTests = (room, planPath, plan) =>
     writeFileSync(plan.results, '')
     const child = spawn(
       join(root, 'node_modules/.bin/vitest'),
-      ['run', '--config', 'mutation/vitest.config.mts', '--reporter', 'dot'],
+      ['run', '--config', 'test/mutation/vitest.config.mts', '--reporter', 'dot'],
       {
         cwd: root,
         detached: true,
