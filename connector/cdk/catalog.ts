@@ -1,14 +1,9 @@
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
+import type { StreamInfo, SyncMode } from './message'
 import { declaredColumns, type JsonSchema } from './schema'
-import {
-  type InputStream,
-  type SinkOperation,
-  type Stream,
-  type StreamInfo,
-  type SyncMode,
-  tombstoneColumnNames,
-} from './stream'
+import type { InputStream, SinkOperation } from './sink'
+import { type Stream, tombstoneColumnNames } from './stream'
 
 /** One stream as the caller asks for it. */
 export type StreamSelection = {

@@ -10,7 +10,7 @@
  * - sinks: `defineSink`, `Sink`, `OpenSink`, `BatchAnswer`, `RecordVerdict`
  * - runs: `readStreams`, `ReadRun`, `writeToSinks`, `WriteRun`, `openDeadLetterFile`; what they say: `Message`, `Row`
  * - protocols: `protocols`, `Protocol`, `decodeInput`; catalogs: `Catalog`, `ConfiguredCatalog`
- * - configuration: `textField`, `integerField`, … of config-fields, `createConfigFormat`, `loadConfig`
+ * - configuration: `textField`, `integerField`, … of config/fields, `createConfigFormat`, `loadConfig`
  * - feeds: `unfoldFeed`, `flatMapFeed`, …; failures: `configFailure`, `transientFailure`, `systemFailure`; schemas: `toJsonSchema`
  * The other names serve the rooms of this connector and may change.
  */
@@ -39,24 +39,7 @@ export {
   toConfiguredStream,
   toInputStream,
 } from './catalog'
-export {
-  type Command,
-  CommandError,
-  type CommandIo,
-  type CommandOption,
-  type CommandOptions,
-  consumeFeed,
-  defineCommand,
-  findNearestName,
-  formatHelp,
-  getOrThrow,
-  type ParsedOptions,
-  parseOptions,
-  progressDelay,
-  runOrThrow,
-  suggestName,
-  usageError,
-} from './command'
+export { mergeConfigs, readConfigFromEnvironment } from './config/environment'
 export {
   describeField,
   enumField,
@@ -73,18 +56,11 @@ export {
   switchedGroupField,
   textField,
   timeField,
-} from './config-fields'
-export {
-  configFailure,
-  createRedactor,
-  type Failure,
-  findSecrets,
-  pathFailure,
-  redactFailure,
-  systemFailure,
-  transientFailure,
-  unexpectedFailure,
-} from './failure'
+} from './config/fields'
+export { readJsonFile, readStateFile } from './config/files'
+export { addFilePath, type ConfigFormat, createConfigFormat } from './config/format'
+export { loadConfig } from './config/load'
+export { configFailure, type Failure, pathFailure, systemFailure, transientFailure, unexpectedFailure } from './failure'
 export {
   batchFeed,
   chainEffect,
@@ -99,52 +75,52 @@ export {
   takeUntilAbort,
   unfoldFeed,
 } from './feed'
-export {
-  decodeValue,
-  fitsDouble,
-  JsonText,
-  parseExactJson,
-  parseJson,
-  printExactJson,
-  printJsonText,
-  readMembersAt,
-  readObjectMembers,
-  stringAt,
-} from './json/decode'
-export {
-  createRangeEstimate,
-  createStdoutWriter,
-  formatTimeLeft,
-  joinText,
-  type LineEditor,
-  type RangeEstimate,
-  splitLines,
-  type TimeRange,
-} from './lines'
-export {
-  addFilePath,
-  type ConfigFormat,
-  createConfigFormat,
-  loadConfig,
-  mergeConfigs,
-  readConfigFromEnvironment,
-  readJsonFile,
-  readStateFile,
-} from './load'
+export { decodeInput, decodeMixedInput } from './input'
+export { fitsDouble, JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
+export { readMembersAt, readObjectMembers, stringAt } from './json/members'
+export { parseJson } from './json/parse'
+export { decodeValue } from './json/validate'
+export { joinText, splitLines } from './lines'
+export type {
+  Derivation,
+  InputRecord,
+  LogLevel,
+  Message,
+  PartStep,
+  RecordChange,
+  Row,
+  SharedRecords,
+  StreamInfo,
+  SyncMode,
+} from './message'
+export { type Command, type CommandIo, consumeFeed, defineCommand } from './program/command'
+export { CommandError, getOrThrow, runOrThrow, usageError } from './program/error'
 export {
   airbyteConventions,
   describeFailure,
   failureStatus,
-  type Program,
   personConventions,
   type ReportFailure,
   reportAirbyteFailure,
-  runProgram,
-  setHeapGrowth,
   singerConventions,
-} from './program'
-export { decodeInput, decodeMixedInput, type LogEntry, type Protocol, type ProtocolOutput } from './protocol'
+} from './program/exit'
+export { setHeapGrowth } from './program/heap'
+export type { LineEditor } from './program/line-editor'
+export { findNearestName, suggestName } from './program/names'
+export {
+  type CommandOption,
+  type CommandOptions,
+  formatHelp,
+  type ParsedOptions,
+  parseOptions,
+} from './program/options'
+export { runProgram } from './program/program'
+export { progressDelay } from './program/progress'
+export type { Program } from './program/run-command'
+export { createStdoutWriter } from './program/stdout'
+export type { LogEntry, Protocol, ProtocolOutput } from './protocol'
 export { type CheckpointInterval, type ReadRun, readStreams } from './read'
+export { createRedactor, findSecrets, redactFailure } from './redact'
 export { protocols, runSource, type SourceDeclaration } from './run-source'
 export { Instant, Int64, Integer, toInstant, toMillis } from './scalar'
 export { annotate, annotationsOf, defined, type JsonSchema, mapDefined, toJsonSchema } from './schema'
@@ -164,6 +140,18 @@ export {
 export { metricLogEntry } from './singer/encode'
 export { createTapCommand } from './singer/tap-command'
 export {
+  type BatchAnswer,
+  defineSink,
+  type FinalItems,
+  type InputExtent,
+  type InputStream,
+  type OpenSink,
+  type PreparedItem,
+  type RecordVerdict,
+  type Sink,
+  type SinkNote,
+} from './sink'
+export {
   checkStateServices,
   consumeMessages,
   identifyService,
@@ -178,35 +166,15 @@ export {
 } from './source-program'
 export { decodeAirbyteState, decodeSingerState, formatStateFile, type SingerState } from './state-file'
 export {
-  type BatchAnswer,
-  type Derivation,
-  defineSink,
   defineStream,
   encodeRow,
-  type FinalItems,
   type HoldsRows,
-  type InputExtent,
-  type InputRecord,
-  type InputStream,
-  type LogLevel,
-  type Message,
-  type OpenSink,
-  type PartStep,
-  type PreparedItem,
   type Projection,
   pickAttributes,
   type Reader,
   type ReaderEvent,
-  type RecordChange,
-  type RecordVerdict,
-  type Row,
-  type SharedRecords,
-  type Sink,
-  type SinkNote,
   type Stream,
-  type StreamInfo,
   type StreamRequest,
-  type SyncMode,
   tombstoneColumnNames,
 } from './stream'
 export {

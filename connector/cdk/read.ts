@@ -2,8 +2,9 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import type { Catalog, SourceState, StreamSelection } from './catalog'
 import { configFailure, type Failure, unexpectedFailure } from './failure'
+import type { Message } from './message'
 import { defined } from './schema'
-import type { HoldsRows, Message, Reader, ReaderEvent, Stream, StreamRequest } from './stream'
+import type { HoldsRows, Reader, ReaderEvent, Stream, StreamRequest } from './stream'
 
 /** How many records of a stream, or milliseconds, may pass before the next checkpoint is sent. */
 export type CheckpointInterval = { readonly records: number; readonly millis: number }

@@ -5,7 +5,8 @@ import * as RA from 'fp-ts/ReadonlyArray'
 import * as t from 'io-ts'
 import type { SourceState } from './catalog'
 import { configFailure, type Failure } from './failure'
-import { decodeValue, parseJson } from './json/decode'
+import { parseJson } from './json/parse'
+import { decodeValue } from './json/validate'
 
 /** The object or list that a text holds as JSON: some platforms keep a state, or a part of one, as text. */
 const parseText = (value: unknown): unknown =>

@@ -1,11 +1,11 @@
 import * as E from 'fp-ts/Either'
 import { describeApplicationError, expiryFormat, type TokenReport } from '../api'
-import { formatTimeLeft } from '../cdk'
 import type { SourceConfig } from '../config'
 import { overlapSize } from '../reading'
 import { type ProbeError, probedDays } from '../streams'
 import type { Observations } from './client'
 import type { CountFacts, PageFacts, Probed, ProbeFacts, RowOrder, WindowFacts } from './probe'
+import { formatTimeLeft } from './range-estimate'
 
 /** Something that a check has found out about the service. `value`: for programs; null where it is not known. */
 export type Finding = {

@@ -4,14 +4,11 @@ import * as O from 'fp-ts/Option'
 import {
   type CommandIo,
   consumeMessages,
-  createRangeEstimate,
   defined,
   describeFailure,
   type Failure,
-  formatTimeLeft,
   type Message,
   type MessageConsumer,
-  type RangeEstimate,
   type ReadOutcome,
   readObjectMembers,
   runOrThrow,
@@ -20,11 +17,11 @@ import {
   type StreamInfo,
   type SyncMode,
   stringAt,
-  type TimeRange,
 } from '../cdk'
 import type { LakeShare, PlaceOptions } from '../lake'
 import type { LoadSummary, OtherService, ReceivedRangeReader, Snapshot, SnapshotWriter } from '../snapshot'
 import { mergeStates, readScanStart, readStateCursor, type SourceEnv } from '../streams'
+import { createRangeEstimate, formatTimeLeft, type RangeEstimate, type TimeRange } from './range-estimate'
 import { type ConfiguredSource, loadLakeRoom, loadSnapshotRoom } from './source'
 
 export type SyncOptions = PlaceOptions & {

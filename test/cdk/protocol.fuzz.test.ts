@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
-import type { Message } from '../../connector/cdk/stream'
+import type { Message } from '../../connector/cdk/message'
 import { decodeForSnapshot, inChunks } from '../support/decoded-input'
 import { draws } from '../support/draws'
 

@@ -3,14 +3,9 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import { type Failure, transientFailure } from '../../connector/cdk/failure'
+import type { Message } from '../../connector/cdk/message'
 import { type ReadRun, readStreams } from '../../connector/cdk/read'
-import {
-  defineStream,
-  type Message,
-  type Reader,
-  type ReaderEvent,
-  type StreamRequest,
-} from '../../connector/cdk/stream'
+import { defineStream, type Reader, type ReaderEvent, type StreamRequest } from '../../connector/cdk/stream'
 
 type Script = ReadonlyArray<E.Either<Failure, ReaderEvent> | 'hang' | 'throw'>
 

@@ -2,8 +2,9 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
+import type { Message } from '../../connector/cdk/message'
 import { consumeMessages, identifyService, isSameService } from '../../connector/cdk/source-program'
-import { defineStream, type Message } from '../../connector/cdk/stream'
+import { defineStream } from '../../connector/cdk/stream'
 
 const fingerprint = (url: string, account?: string) => identifyService(url, account).fingerprint
 

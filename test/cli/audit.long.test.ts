@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { personConventions } from '../../connector/cdk/program'
+import { personConventions } from '../../connector/cdk/program/exit'
 import { auditCommand } from '../../connector/cli/audit'
 import { stateCommand } from '../../connector/cli/state'
 import { syncCommand } from '../../connector/cli/sync'

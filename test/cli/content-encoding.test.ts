@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { brotliCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { reportAirbyteFailure } from '../../connector/cdk/program'
+import { reportAirbyteFailure } from '../../connector/cdk/program/exit'
 import { destinationCheckCommand, destinationWriteCommand } from '../../connector/cli/feedback-destination'
 import { sourceCheckCommand, sourceReadCommand } from '../../connector/cli/feedback-source'
 import {

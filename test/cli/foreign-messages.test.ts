@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { personConventions } from '../../connector/cdk/program'
+import { personConventions } from '../../connector/cdk/program/exit'
 import { replayCommand, snapshotCommand } from '../../connector/cli/snapshot'
 import { runCommand } from '../support/run-command'
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { joinText } from '../../connector/cdk/lines'
-import { runCommandLine } from '../../connector/cdk/program'
+import { runCommandLine } from '../../connector/cdk/program/run-command'
 import { programs } from '../../connector/cli/programs'
 import { closeSnapshot } from '../../connector/snapshot/store/file'
 import { createTestIo, toInput } from '../support/command-io'

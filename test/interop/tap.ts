@@ -1,4 +1,4 @@
-import { parseExactJson } from '../../connector/cdk/json/decode'
+import { parseExactJson } from '../../connector/cdk/json/exact'
 import type { Sandbox } from '../../connector/sandbox/start'
 import type { JsonFolder } from '../support/files'
 import { recordTexts, type SingerState, type SingerStream } from '../support/lines'

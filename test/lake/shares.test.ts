@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Message } from '../../connector/cdk/stream'
+import type { Message } from '../../connector/cdk/message'
 import type { LakeShare } from '../../connector/lake/place'
 import { checkShare, endShare, listOpenShares, openLakeStates, readLakeStates } from '../../connector/lake/shares'
 import type { Snapshot } from '../../connector/snapshot/store/database'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createAirbyteSourceCommands } from '../../connector/cdk/airbyte/source-commands'
-import { getOrThrow } from '../../connector/cdk/command'
+import { getOrThrow } from '../../connector/cdk/program/error'
 import { createTapCommand } from '../../connector/cdk/singer/tap-command'
 import { feedbackSource } from '../../connector/cli/feedback-source'
 import { sourceFormat } from '../../connector/config/source'

@@ -1,7 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { transientFailure } from '../../connector/cdk/failure'
-import type { Message } from '../../connector/cdk/stream'
+import type { Message } from '../../connector/cdk/message'
 import { createProgressReporter } from '../../connector/runtime/sync'
 import { streams } from '../../connector/streams/streams'
 

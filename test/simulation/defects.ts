@@ -89,12 +89,12 @@ export const defects: Readonly<Record<string, Defect>> = {
     replace: 'const timer = undefined;',
   },
   'a partial write taken for whole': {
-    file: 'cdk/lines.js',
+    file: 'cdk/program/stdout.js',
     find: 'block.from += written;',
     replace: 'block.from = block.to;',
   },
   'no wait for the reader of stdout': {
-    file: 'cdk/lines.js',
+    file: 'cdk/program/stdout.js',
     find: '            writeNext();\n            await waitBelow(room);\n        }\n        writeNext();\n        await waitBelow(room);',
     replace: '            writeNext();\n        }\n        writeNext();',
   },

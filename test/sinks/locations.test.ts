@@ -9,7 +9,7 @@ import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it, vi } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
 import type { Location, LocationSyncResult } from '../../connector/api/model/written'
-import type { InputExtent } from '../../connector/cdk/stream'
+import type { InputExtent } from '../../connector/cdk/sink'
 import {
   checkDeactivations,
   decodeLedger,

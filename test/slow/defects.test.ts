@@ -113,7 +113,7 @@ const promises: Readonly<Record<string, readonly [promise: string, ...where: Rea
 
 /** The worlds that run the code of a room. */
 const kinds = {
-  'cdk/lines': 'exports,parts',
+  'cdk/program/stdout': 'exports,parts',
   'export/': 'exports',
   'reading/': 'exports',
   'streams/export-reader': 'exports,parts,snapshot',

@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSyn
 import { basename, dirname, join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Message, SyncMode } from '../../connector/cdk/stream'
+import type { Message, SyncMode } from '../../connector/cdk/message'
 import { exportParquet } from '../../connector/snapshot/export-parquet'
 import { type ForgetReceipt, forgetPersons } from '../../connector/snapshot/forget'
 import type { Snapshot } from '../../connector/snapshot/store/database'

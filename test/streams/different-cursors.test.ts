@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { SourceState } from '../../connector/cdk/catalog'
-import type { Message } from '../../connector/cdk/stream'
+import type { Message } from '../../connector/cdk/message'
 import { streams } from '../../connector/streams/streams'
 import { createExportApi } from '../support/export-api'
 import { copyState, createSourceEnv, lastCheckpointOnly, readAll, readMessages } from '../support/in-process'

@@ -1,7 +1,7 @@
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { SourceState } from '../../connector/cdk/catalog'
-import type { SyncMode } from '../../connector/cdk/stream'
+import type { SyncMode } from '../../connector/cdk/message'
 import type { SourceEnv } from '../../connector/streams/source-env'
 import { streams } from '../../connector/streams/streams'
 import { createExportApi } from '../support/export-api'

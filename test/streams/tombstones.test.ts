@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { SyncMode } from '../../connector/cdk/stream'
+import type { SyncMode } from '../../connector/cdk/message'
 import { createExportApi } from '../support/export-api'
 import {
   copyState,

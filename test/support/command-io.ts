@@ -1,4 +1,4 @@
-import type { CommandIo } from '../../connector/cdk/command'
+import type { CommandIo } from '../../connector/cdk/program/command'
 
 /** The io of a command in this process: `print` receives its output; everything else is dropped unless `more` overrides it. */
 export const createTestIo = (

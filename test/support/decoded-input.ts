@@ -1,9 +1,10 @@
 import * as E from 'fp-ts/Either'
 import { type ConfiguredCatalog, findStreamById, findStreamByTable } from '../../connector/cdk/catalog'
+import { decodeInput, decodeMixedInput } from '../../connector/cdk/input'
 import { joinText } from '../../connector/cdk/lines'
-import { decodeInput, decodeMixedInput, type Protocol } from '../../connector/cdk/protocol'
+import type { Message } from '../../connector/cdk/message'
+import type { Protocol } from '../../connector/cdk/protocol'
 import { protocols } from '../../connector/cdk/run-source'
-import type { Message } from '../../connector/cdk/stream'
 
 /** The bytes in pieces of `size`. */
 export async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<Uint8Array> {

@@ -1,5 +1,6 @@
 import type { SourceState } from '../../connector/cdk/catalog'
-import type { Message, Stream } from '../../connector/cdk/stream'
+import type { Message } from '../../connector/cdk/message'
+import type { Stream } from '../../connector/cdk/stream'
 import type { SourceEnv } from '../../connector/streams/source-env'
 import { parseExact } from './destination'
 import { copyState, readMessages } from './in-process'

@@ -1,5 +1,5 @@
 import { runOrThrow } from '../../connector/cdk'
-import type { Message } from '../../connector/cdk/stream'
+import type { Message } from '../../connector/cdk/message'
 import { createLakeLoader } from '../../connector/lake/loader'
 import { createLogs, lakeMetadata } from '../../connector/lake/metadata'
 import type { LakeShare } from '../../connector/lake/place'

@@ -1,6 +1,7 @@
-import { type Command, CommandError, type CommandIo } from '../../connector/cdk/command'
 import { joinText } from '../../connector/cdk/lines'
-import type { ReportFailure } from '../../connector/cdk/program'
+import type { Command, CommandIo } from '../../connector/cdk/program/command'
+import { CommandError } from '../../connector/cdk/program/error'
+import type { ReportFailure } from '../../connector/cdk/program/exit'
 import { createTestIo, toInput } from './command-io'
 
 export type Outcome = { readonly status: number; readonly stdout: string; readonly stderr: string }

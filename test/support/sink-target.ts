@@ -1,7 +1,8 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { parseExactJson } from '../../connector/cdk/json/decode'
-import type { InputRecord, InputStream, OpenSink, Sink } from '../../connector/cdk/stream'
+import { parseExactJson } from '../../connector/cdk/json/exact'
+import type { InputRecord } from '../../connector/cdk/message'
+import type { InputStream, OpenSink, Sink } from '../../connector/cdk/sink'
 import { dryRunApi, type SinkTarget } from '../../connector/sinks/target'
 
 /** The time of the test target's clock, in milliseconds. */

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
+import type { Message, StreamInfo, SyncMode } from '../../connector/cdk/message'
 import { defined } from '../../connector/cdk/schema'
-import type { Message, StreamInfo, SyncMode } from '../../connector/cdk/stream'
 import { createSnapshotWriter, type SnapshotWriterOptions } from '../../connector/snapshot/load/writer'
 import type { Snapshot } from '../../connector/snapshot/store/database'
 import { openSnapshot, type SnapshotAccess } from '../../connector/snapshot/store/file'

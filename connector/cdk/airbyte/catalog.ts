@@ -4,10 +4,11 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import type { ConfiguredCatalog, ConfiguredStream, DestinationSyncMode } from '../catalog'
 import { configFailure, type Failure } from '../failure'
-import { decodeValue } from '../json/decode'
+import { decodeValue } from '../json/validate'
 import { jsonLine } from '../lines'
 import { annotate, type JsonSchema } from '../schema'
-import type { Sink, Stream } from '../stream'
+import type { Sink } from '../sink'
+import type { Stream } from '../stream'
 
 const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
 const listOf = <C extends t.Mixed>(codec: C) => annotate({ type: 'array' })(t.readonlyArray(codec))

@@ -2,21 +2,12 @@ import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { findStreamByTable, type StreamDescriptor } from '../catalog'
 import { configFailure, transientFailure } from '../failure'
-import { JsonText, numberAt, readMembersAt, stringAt, valueAt } from '../json/decode'
-import {
-  createLossGuard,
-  createParsedRow,
-  type DecodedLine,
-  type DecodeOptions,
-  type InputLine,
-  type LineDecoder,
-  type MessageLine,
-  type ParsedMessage,
-  parseMessage,
-  readMessageLine,
-  skipLine,
-} from '../protocol'
-import type { CheckpointMessage, Message, RecordChange, Row, StreamInfo } from '../stream'
+import { createParsedRow, type MessageLine, type ParsedMessage, parseMessage, readMessageLine } from '../input'
+import { JsonText } from '../json/exact'
+import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
+import { createLossGuard, skipLine } from '../loss-guard'
+import type { CheckpointMessage, Message, RecordChange, Row, StreamInfo } from '../message'
+import type { DecodedLine, DecodeOptions, InputLine, LineDecoder } from '../protocol'
 import { decodeDiscoveredCatalog } from './catalog'
 
 const Descriptor = t.intersection([

@@ -1,9 +1,10 @@
 import type { Failure } from '../failure'
-import { printJsonText, readMembersAt, readObjectMembers } from '../json/decode'
+import { printJsonText } from '../json/exact'
+import { readMembersAt, readObjectMembers } from '../json/members'
 import { jsonLine, type OutputText, wrapRows } from '../lines'
+import type { LogLevel, Message, StateCounts } from '../message'
 import type { EncodeOptions, MessageEncoder } from '../protocol'
 import { defined } from '../schema'
-import type { LogLevel, Message, StateCounts } from '../stream'
 
 /** What `check` prints. FAILED is for a config problem; any other failure is a trace. */
 export const connectionStatusLine = (status: 'SUCCEEDED' | 'FAILED', message?: string): string =>

@@ -4,9 +4,10 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { automaticAttributes, type Catalog, chooseAttributes, type StreamSelection, schemaAttributes } from '../catalog'
 import { configFailure, type Failure } from '../failure'
-import { decodeValue } from '../json/decode'
+import { decodeValue } from '../json/validate'
+import type { SyncMode } from '../message'
 import { annotate, declaredProperties, type JsonSchema } from '../schema'
-import type { Stream, SyncMode } from '../stream'
+import type { Stream } from '../stream'
 
 const mapProperties = (properties: unknown, f: (schema: JsonSchema) => JsonSchema): JsonSchema =>
   Object.fromEntries(

@@ -1,9 +1,11 @@
 import * as t from 'io-ts'
-import { type CommandIo, type CommandOptions, usageError } from '../command'
 import type { Failure } from '../failure'
+import type { LogLevel } from '../message'
+import type { CommandIo } from '../program/command'
+import { usageError } from '../program/error'
+import type { CommandOptions } from '../program/options'
 import type { LogEntry } from '../protocol'
 import type { JsonSchema } from '../schema'
-import type { LogLevel } from '../stream'
 import { failureLogEntries } from './encode'
 
 /** A tap or a target, as it describes itself. */

@@ -1,22 +1,12 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import { JsonText, numberAt, readMembersAt, stringAt, valueAt } from '../json/decode'
-import {
-  createLossGuard,
-  createParsedRow,
-  type DecodedLine,
-  type DecodeOptions,
-  type InputLine,
-  type LineDecoder,
-  type MessageLine,
-  type ParsedMessage,
-  parseMessage,
-  readMessageLine,
-  refuseLine,
-  skipLine,
-} from '../protocol'
-import type { Message, Row } from '../stream'
+import { createParsedRow, type MessageLine, type ParsedMessage, parseMessage, readMessageLine } from '../input'
+import { JsonText } from '../json/exact'
+import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
+import { createLossGuard, refuseLine, skipLine } from '../loss-guard'
+import type { Message, Row } from '../message'
+import type { DecodedLine, DecodeOptions, InputLine, LineDecoder } from '../protocol'
 
 /** A stream that a SCHEMA has declared. */
 type DeclaredStream = {

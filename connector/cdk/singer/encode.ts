@@ -2,10 +2,10 @@ import * as t from 'io-ts'
 import type { SourceState } from '../catalog'
 import type { Failure } from '../failure'
 import { jsonLine, wrapRows } from '../lines'
+import type { Message, Row } from '../message'
 import { type EncodeOptions, emptyOutput, type LogEntry, type MessageEncoder, type ProtocolOutput } from '../protocol'
 import type { JsonSchema } from '../schema'
 import { replaceBookmarks, type SingerState } from '../state-file'
-import type { Message, Row } from '../stream'
 import { toSingerSchema } from './catalog'
 
 type OpenStream = {

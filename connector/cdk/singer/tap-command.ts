@@ -3,17 +3,13 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import type { SourceState } from '../catalog'
-import {
-  type Command,
-  CommandError,
-  type CommandIo,
-  defineCommand,
-  getOrThrow,
-  runOrThrow,
-  usageError,
-} from '../command'
+import { readJsonFile, readStateFile } from '../config/files'
+import { addFilePath } from '../config/format'
+import { loadConfig } from '../config/load'
 import { configFailure } from '../failure'
-import { addFilePath, loadConfig, readJsonFile, readStateFile } from '../load'
+import type { Message } from '../message'
+import { type Command, type CommandIo, defineCommand } from '../program/command'
+import { CommandError, getOrThrow, runOrThrow, usageError } from '../program/error'
 import type { ProtocolOutput } from '../protocol'
 import { defined } from '../schema'
 import {
@@ -25,7 +21,7 @@ import {
   type SourceProgram,
 } from '../source-program'
 import { decodeSingerState, type SingerState } from '../state-file'
-import type { Message, Stream } from '../stream'
+import type { Stream } from '../stream'
 import { decodeSingerCatalog, describeSingerStream, formatSingerCatalog, type SingerSelection } from './catalog'
 import {
   createSingerLogger,

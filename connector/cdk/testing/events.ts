@@ -1,4 +1,4 @@
-import { parseExactJson } from '../json/decode'
+import { parseExactJson } from '../json/exact'
 import type { JsonSchema } from '../schema'
 import { listOf, membersOf } from './differences'
 

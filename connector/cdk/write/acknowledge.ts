@@ -3,7 +3,8 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from '../failure'
-import type { CheckpointMessage, InputStream, Row, StateCounts } from '../stream'
+import type { CheckpointMessage, Row, StateCounts } from '../message'
+import type { InputStream } from '../sink'
 import {
   type DeadLetter,
   type DeadLetters,

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { type Failure, unexpectedFailure } from '../failure'
-import type { OpenSink } from '../stream'
+import type { OpenSink } from '../sink'
 import type { PendingRecord } from './acknowledge'
 import { deliverBatch, type FinalVerdict } from './delivery'
 

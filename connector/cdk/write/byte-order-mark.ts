@@ -1,5 +1,6 @@
 import * as O from 'fp-ts/Option'
-import type { InputRecord, InputStream } from '../stream'
+import type { InputRecord } from '../message'
+import type { InputStream } from '../sink'
 
 const byteOrderMark = '\ufeff'
 

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type { Failure } from '../failure'
-import type { BatchAnswer, OpenSink, RecordVerdict } from '../stream'
+import type { BatchAnswer, OpenSink, RecordVerdict } from '../sink'
 
 /** A verdict that does not change any more. */
 export type FinalVerdict = Exclude<RecordVerdict, { _tag: 'Unknown' }>

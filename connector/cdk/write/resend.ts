@@ -4,9 +4,9 @@ import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { configFailure, type Failure, pathFailure, transientFailure } from '../failure'
-import { parseExactJson } from '../json/decode'
-import { createParsedRow, type MessageFeed } from '../protocol'
-import type { InputStream } from '../stream'
+import { createParsedRow, type MessageFeed } from '../input'
+import { parseExactJson } from '../json/exact'
+import type { InputStream } from '../sink'
 import { type DeadLetters, isFileAt, openDeadLetterFile, readLines, syncFolder } from './dead-letters'
 
 /** A file of dead letters whose records are sent again. It stays as it is until `replaceFile`. */

@@ -2,19 +2,10 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from '../failure'
 import { createConditionVariable } from '../feed'
-import type { MessageFeed } from '../protocol'
-import {
-  type CheckpointMessage,
-  type InputExtent,
-  type InputRecord,
-  type InputStream,
-  type Message,
-  type OpenSink,
-  type PreparedItem,
-  type Row,
-  type SinkNote,
-  toDeclaredStream,
-} from '../stream'
+import type { MessageFeed } from '../input'
+import type { CheckpointMessage, InputRecord, Message, Row } from '../message'
+import type { InputExtent, InputStream, OpenSink, PreparedItem, SinkNote } from '../sink'
+import { toDeclaredStream } from '../stream'
 import { createAckQueue, type PendingRecord, type Rejection } from './acknowledge'
 import { type BatchersOptions, createBatchers } from './batch'
 import { withoutMarkedColumns, withoutMarkedNames } from './byte-order-mark'

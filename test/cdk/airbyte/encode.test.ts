@@ -3,10 +3,10 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { encodeAirbyte, errorTraceLine } from '../../../connector/cdk/airbyte/encode'
 import { configFailure, systemFailure, transientFailure } from '../../../connector/cdk/failure'
-import { JsonText } from '../../../connector/cdk/json/decode'
+import { JsonText } from '../../../connector/cdk/json/exact'
 import { joinText } from '../../../connector/cdk/lines'
+import type { Message } from '../../../connector/cdk/message'
 import { decodeAirbyteState } from '../../../connector/cdk/state-file'
-import type { Message } from '../../../connector/cdk/stream'
 
 const lines = (message: Message) =>
   encodeAirbyte(() => 1700000000000.5)(message)

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog } from '../../../connector/cdk/airbyte/catalog'
-import { parseJson } from '../../../connector/cdk/json/decode'
+import { parseJson } from '../../../connector/cdk/json/parse'
 import { decodeAirbyteState, decodeSingerState as readSingerState } from '../../../connector/cdk/state-file'
 import { draws } from '../../support/draws'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseExactJson, printExactJson } from '../../../connector/cdk/json/decode'
+import { parseExactJson, printExactJson } from '../../../connector/cdk/json/exact'
 
 describe('a JSON text', () => {
   it.each([

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type JsonSpan, readMembersAt, readObjectMembers, valueAt } from '../../../connector/cdk/json/decode'
+import { type JsonSpan, readMembersAt, readObjectMembers, valueAt } from '../../../connector/cdk/json/members'
 import { draws } from '../../support/draws'
 
 const values = (line: string, members: ReadonlyMap<string, JsonSpan> | undefined): unknown =>

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findValueEnd } from '../../../connector/cdk/json/decode'
+import { findValueEnd } from '../../../connector/cdk/json/members'
 import { createScanner, JsonSyntaxError, skipSpace, skipValue } from '../../../connector/cdk/json/scanner'
 import { byteMutation, mutateBytes } from '../../support/byte-mutation'
 import { draws } from '../../support/draws'

@@ -2,9 +2,9 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { configFailure, systemFailure } from '../../../connector/cdk/failure'
 import { joinText } from '../../../connector/cdk/lines'
+import type { Message, StreamInfo } from '../../../connector/cdk/message'
 import { formatPlainLog } from '../../../connector/cdk/singer/command-line'
 import { encodeSinger, type SingerEncoder } from '../../../connector/cdk/singer/encode'
-import type { Message, StreamInfo } from '../../../connector/cdk/stream'
 
 const info = (name: string): StreamInfo => ({
   name,

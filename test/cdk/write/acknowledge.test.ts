@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it, vi } from 'vitest'
 import { configFailure } from '../../../connector/cdk/failure'
-import type { CheckpointMessage } from '../../../connector/cdk/stream'
+import type { CheckpointMessage } from '../../../connector/cdk/message'
 import {
   type AckError,
   type AckQueue,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import { type Failure, transientFailure, unexpectedFailure } from '../../../connector/cdk/failure'
-import type { BatchAnswer, OpenSink } from '../../../connector/cdk/stream'
+import type { BatchAnswer, OpenSink } from '../../../connector/cdk/sink'
 import { type BatchersOptions, type BatchItem, createBatchers, takeBatch } from '../../../connector/cdk/write/batch'
 import { draws } from '../../support/draws'
 

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import { type Failure, transientFailure } from '../../../connector/cdk/failure'
-import type { BatchAnswer, OpenSink } from '../../../connector/cdk/stream'
+import type { BatchAnswer, OpenSink } from '../../../connector/cdk/sink'
 import { deliverBatch } from '../../../connector/cdk/write/delivery'
 import { draws } from '../../support/draws'
 

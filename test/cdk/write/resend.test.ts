@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import type { Message } from '../../../connector/cdk/stream'
+import type { Message } from '../../../connector/cdk/message'
 import type { DeadLetter } from '../../../connector/cdk/write/dead-letters'
 import { openResend, type Resend } from '../../../connector/cdk/write/resend'
 

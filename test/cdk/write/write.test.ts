@@ -8,7 +8,8 @@ import {
   transientFailure,
   unexpectedFailure,
 } from '../../../connector/cdk/failure'
-import type { BatchAnswer, Message, OpenSink, RecordVerdict } from '../../../connector/cdk/stream'
+import type { Message } from '../../../connector/cdk/message'
+import type { BatchAnswer, OpenSink, RecordVerdict } from '../../../connector/cdk/sink'
 import type { DeadLetter } from '../../../connector/cdk/write/dead-letters'
 import { type WriteResult, type WriteRun, writeToSinks } from '../../../connector/cdk/write/write'
 

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import type { Command } from '../../../connector/cdk/command'
-import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import type { Command } from '../../../connector/cdk/program/command'
+import { reportAirbyteFailure } from '../../../connector/cdk/program/exit'
 import { reportSingerFailure } from '../../../connector/cdk/singer/command-line'
 import {
   destinationCheckCommand,

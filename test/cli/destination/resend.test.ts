@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import { reportAirbyteFailure } from '../../../connector/cdk/program/exit'
 import { reportSingerFailure } from '../../../connector/cdk/singer/command-line'
 import { destinationWriteCommand, targetCommand } from '../../../connector/cli/feedback-destination'
 import type { Sandbox, SandboxOptions } from '../../../connector/sandbox/start'

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import { reportAirbyteFailure } from '../../../connector/cdk/program/exit'
 import { reportSingerFailure } from '../../../connector/cdk/singer/command-line'
 import {
   destinationCheckCommand,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { describe, it } from 'vitest'
-import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import { reportAirbyteFailure } from '../../../connector/cdk/program/exit'
 import { destinationCheckCommand, destinationWriteCommand } from '../../../connector/cli/feedback-destination'
 import {
   airbyteFormat,

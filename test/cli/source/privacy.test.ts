@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import { reportAirbyteFailure } from '../../../connector/cdk/program/exit'
 import {
   sourceCheckCommand,
   sourceDiscoverCommand,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import { reportAirbyteFailure } from '../../../connector/cdk/program/exit'
 import { sourceReadCommand, tapCommand } from '../../../connector/cli/feedback-source'
 import type { Sandbox } from '../../../connector/sandbox/start'
 import { streams } from '../../../connector/streams/streams'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { parseExactJson } from '../../../connector/cdk/json/decode'
-import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import { parseExactJson } from '../../../connector/cdk/json/exact'
+import { reportAirbyteFailure } from '../../../connector/cdk/program/exit'
 import { sourceCheckCommand, sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { operationNames } from '../../../connector/sandbox/operations/operation'
 import type { Sandbox, SandboxOptions } from '../../../connector/sandbox/start'

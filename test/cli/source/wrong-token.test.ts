@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import { reportAirbyteFailure } from '../../../connector/cdk/program/exit'
 import { sourceReadCommand, tapCommand } from '../../../connector/cli/feedback-source'
 import { syncCommand } from '../../../connector/cli/sync'
 import type { Sandbox } from '../../../connector/sandbox/start'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { CommandError } from '../../../connector/cdk/command'
 import { transientFailure } from '../../../connector/cdk/failure'
+import { CommandError } from '../../../connector/cdk/program/error'
 import { commitWithinMemory } from '../../../connector/snapshot/load/commit'
 import { createSpool } from '../../../connector/snapshot/load/spool'
 import { type Change, explainCommitFailure, type Load } from '../../../connector/snapshot/load/stream-load'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Message, StreamInfo } from '../../../connector/cdk/stream'
+import type { Message, StreamInfo } from '../../../connector/cdk/message'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
 import { forgottenTableSql } from '../../../connector/snapshot/store/forgotten'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Message, Row } from '../../../connector/cdk/stream'
+import type { Message, Row } from '../../../connector/cdk/message'
 import { hashContent } from '../../../connector/snapshot/diff'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { createReviewItem } from '../../../connector/streams/reviews'

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { Message } from '../../../connector/cdk/stream'
+import type { Message } from '../../../connector/cdk/message'
 import { hashContent } from '../../../connector/snapshot/diff'
 import { compactSnapshot } from '../../../connector/snapshot/rewrite'
 import { closeSnapshot } from '../../../connector/snapshot/store/file'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Message } from '../../../connector/cdk/stream'
+import type { Message } from '../../../connector/cdk/message'
 import { hasManyOldRows, removeOldRowsInParts } from '../../../connector/snapshot/load/merge'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
 import { listStreamTables } from '../../../connector/snapshot/store/tables'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { Message } from '../../../connector/cdk/stream'
+import type { Message } from '../../../connector/cdk/message'
 import { draws } from '../../support/draws'
 import {
   contentJson,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Message } from '../../../connector/cdk/stream'
+import type { Message } from '../../../connector/cdk/message'
 import { readReceivedRange } from '../../../connector/snapshot/load/earlier-runs'
 import { createSnapshotWriter } from '../../../connector/snapshot/load/writer'
 import type { Snapshot } from '../../../connector/snapshot/store/database'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { createRedactor, findSecrets } from '../../connector/cdk/failure'
+import { createRedactor, findSecrets } from '../../connector/cdk/redact'
 import { draws } from '../support/draws'
 
 const secret = 'pä$$ w/ord+"1"'

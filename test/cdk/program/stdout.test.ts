@@ -3,7 +3,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createStdoutWriter } from '../../connector/cdk/lines'
+import { createStdoutWriter } from '../../../connector/cdk/program/stdout'
 
 describe('the writer of stdout', () => {
   it('writes strings and bytes in order', async () => {

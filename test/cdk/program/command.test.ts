@@ -1,13 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import {
-  CommandError,
-  createProgressPrinter,
-  defineCommand,
-  findNearestName,
-  formatHelp,
-  parseOptions,
-} from '../../connector/cdk/command'
-import { createTestIo, toInput } from '../support/command-io'
+import { defineCommand } from '../../../connector/cdk/program/command'
+import { CommandError } from '../../../connector/cdk/program/error'
+import { findNearestName } from '../../../connector/cdk/program/names'
+import { formatHelp, parseOptions } from '../../../connector/cdk/program/options'
+import { createProgressPrinter } from '../../../connector/cdk/program/progress'
+import { createTestIo, toInput } from '../../support/command-io'
 
 const command = defineCommand({
   name: 'sync',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { showsColors } from '../../connector/cdk/program'
+import { showsColors } from '../../../connector/cdk/program/terminal'
 
 it.each<[boolean | undefined, Record<string, string>, boolean]>([
   [true, {}, true],

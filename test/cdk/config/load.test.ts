@@ -5,6 +5,11 @@ import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import {
+  findUnknownVariables,
+  mergeConfigs,
+  readConfigFromEnvironment,
+} from '../../../connector/cdk/config/environment'
+import {
   describeField,
   fieldWithDefault,
   integerField,
@@ -13,19 +18,13 @@ import {
   orderFields,
   sectionField,
   textField,
-} from '../../connector/cdk/config-fields'
-import {
-  createConfigFormat,
-  findUnknownVariables,
-  loadConfig,
-  mergeConfigs,
-  readConfigFromEnvironment,
-  readJsonFile,
-  readStateFile,
-  readVariableFiles,
-} from '../../connector/cdk/load'
-import { createTestIo, toInput } from '../support/command-io'
-import { writeTempFile } from '../support/files'
+} from '../../../connector/cdk/config/fields'
+import { readJsonFile, readStateFile } from '../../../connector/cdk/config/files'
+import { createConfigFormat } from '../../../connector/cdk/config/format'
+import { loadConfig } from '../../../connector/cdk/config/load'
+import { readVariableFiles } from '../../../connector/cdk/config/secret-files'
+import { createTestIo, toInput } from '../../support/command-io'
+import { writeTempFile } from '../../support/files'
 
 const schema = {
   type: 'object',

@@ -1,7 +1,7 @@
 import { pipe } from 'fp-ts/function'
 import * as t from 'io-ts'
-import { findNearestName } from './command'
-import { annotate, annotationsOf, declaredProperties, defined, type JsonSchema, toJsonSchema } from './schema'
+import { findNearestName } from '../program/names'
+import { annotate, annotationsOf, declaredProperties, defined, type JsonSchema, toJsonSchema } from '../schema'
 
 /** A codec that accepts what `is` accepts; `schema` expresses the same in keywords. */
 const createField = <A>(name: string, schema: JsonSchema, is: (value: unknown) => value is A): t.Type<A> =>

@@ -1,0 +1,49 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as t from 'io-ts'
+import type { CommandIo } from '../program/command'
+import { getOrThrow, runOrThrow } from '../program/error'
+import { findNearestName } from '../program/names'
+import { findSecrets } from '../redact'
+import { findUnknownVariables, listVariables, mergeConfigs, parseTexts, readConfigFromEnvironment } from './environment'
+import { describeUnknownKey } from './fields'
+import { readJsonFile } from './files'
+import { addFilePath, type ConfigFormat } from './format'
+import { nameSecretVariables, readVariableFiles } from './secret-files'
+
+/**
+ * The configuration in these files, each merged over those before it. The path ENV stands for the variables whose names start
+ * with `prefix` and an underscore, or the files that they name. Secrets in it are hidden from now on; a key that has no effect is named on stderr.
+ */
+export const loadConfig = async <A>(
+  io: CommandIo,
+  { spec, decode }: ConfigFormat<A>,
+  paths: ReadonlyArray<string>,
+  prefix: string,
+): Promise<A> => {
+  const values: unknown[] = []
+  for (const path of paths)
+    values.push(
+      path === 'ENV'
+        ? readConfigFromEnvironment(spec, prefix)(await runOrThrow(readVariableFiles(spec, prefix, io.env)))
+        : parseTexts(spec, await runOrThrow(readJsonFile('config', path))),
+    )
+  io.addSecrets(values.flatMap((value) => findSecrets(spec, value)))
+  const pathList = paths.join(', ')
+  const { config, unknownKeys } = getOrThrow(
+    pipe(
+      decode(values.reduce(mergeIfObjects)),
+      E.mapLeft((failure) => addFilePath(pathList)(nameSecretVariables(spec, prefix, paths, failure))),
+    ),
+  )
+  for (const key of unknownKeys) io.printWarning(`${pathList}: ${describeUnknownKey(spec, key)}`)
+  for (const name of paths.includes('ENV') ? findUnknownVariables(spec, prefix, io.env) : []) {
+    const nearest = findNearestName(name, listVariables(spec, prefix))
+    const meant = nearest === undefined ? '' : ` Did you mean ${nearest}?`
+    io.printWarning(`${name} stands for no key of the config and has no effect.${meant}`)
+  }
+  return config
+}
+
+const mergeIfObjects = (under: unknown, over: unknown): unknown =>
+  t.UnknownRecord.is(under) && t.UnknownRecord.is(over) ? mergeConfigs(under, over) : over
