@@ -1,6 +1,6 @@
 /**
- * SQL that holds a table of a warehouse against the service: `ServiceVersions`, `ServiceFeedback` or `ServiceDimensions`
- * come in, statements and what repairs a table come out.
+ * SQL that holds a table of a warehouse against the service: `ServiceVersions`, `ServiceFeedback` or
+ * `ServiceDimensions` come in, statements and what repairs a table come out.
  */
 export {
   type AuditAnswer,

@@ -14,7 +14,7 @@ export type LossGuard = {
   readonly reportLoss: (line: InputLine, problem: string) => DecodedLine
   /** Whether a record was lost. */
   readonly hasLoss: () => boolean
-  /** In place of a state after a loss. */
+  /** What takes the place of a state that comes after a loss: a warning, once. */
   readonly omitState: () => DecodedLine
 }
 
@@ -59,6 +59,7 @@ export const isCutMessage = (bytes: Buffer): boolean => {
 }
 
 const looksLikeRecord = (text: string): boolean => /^\s*\{|"RECORD"|"(record|emitted_at)"\s*:/.test(text)
+
 const RecordLike = t.union([
   t.type({ record: t.union([t.type({ data: t.UnknownRecord }), t.type({ stream: t.string })]) }),
   t.type({ stream: t.string, record: t.UnknownRecord }),

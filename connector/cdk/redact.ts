@@ -19,6 +19,7 @@ const base64Forms = (secret: string): ReadonlyArray<string> =>
   })
 
 const escapeJson = (text: string): string => JSON.stringify(text).slice(1, -1)
+
 const encodedForms = (secret: string): ReadonlyArray<string> => {
   const bytes = Buffer.from(secret)
   const url = encodeURIComponent(bytes.toString())

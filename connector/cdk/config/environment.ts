@@ -6,7 +6,7 @@ import { maxJsonDepth } from '../json/scanner'
 import { declaredProperties, type JsonSchema } from '../schema'
 
 export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
-export type ConfigValues = Readonly<Record<string, unknown>>
+type ConfigValues = Readonly<Record<string, unknown>>
 
 /**
  * A config from variables named `PREFIX_KEY` in upper case. A nested key is `PREFIX_KEY_INNER` or `PREFIX_KEY__INNER`, or its
@@ -29,6 +29,7 @@ export const findUnknownVariables = (
 
 /** A variable that is set to nothing is how a platform leaves one out. */
 export const isGiven = (text: string | undefined): text is string => text !== undefined && text !== ''
+
 const variableNames = (stems: ReadonlyArray<string>, key: string): ReadonlyArray<string> =>
   stems.map((stem) => `${stem}${key.toUpperCase()}`)
 
@@ -48,7 +49,7 @@ export const fileVariables = (names: ReadonlyArray<string>): ReadonlyArray<strin
 export const listVariables = (schema: JsonSchema, prefix: string): ReadonlyArray<string> =>
   listKeys(schema, [`${prefix}_`]).flatMap((names) => [...names, ...fileVariables(names)])
 
-export const readKeys = (schema: JsonSchema, stems: ReadonlyArray<string>, env: EnvironmentVariables): ConfigValues =>
+const readKeys = (schema: JsonSchema, stems: ReadonlyArray<string>, env: EnvironmentVariables): ConfigValues =>
   Object.fromEntries(
     Object.entries(declaredProperties(schema)).flatMap(([key, inner]) => {
       const value = readVariable(inner, variableNames(stems, key), env)

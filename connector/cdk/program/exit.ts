@@ -42,6 +42,7 @@ export const failureStatus = (failures: ReadonlyArray<Failure>): number =>
 
 /** A failure as `--json` prints it; the types are those of Airbyte's traces. */
 export const describeFailure = ({ _tag, message }: Failure) => ({ type: failureTypes[_tag], message })
+
 const reportToPerson: ReportFailure = async (io, failure, { json = false }) => {
   io.printProgress('')
   io.printWarning(failure.message)

@@ -16,6 +16,7 @@ export type CommandOption = {
 }
 
 export type CommandOptions = Readonly<Record<string, CommandOption>>
+
 type OptionValue<O extends CommandOption> = O extends { readonly type: 'boolean' }
   ? boolean
   : O extends { readonly multiple: true }
@@ -44,7 +45,8 @@ export type CommandDescription = {
   readonly notes?: string
 }
 
-export const usageName = (program: string, name: string): string => (name === '' ? program : `${program} ${name}`)
+const usageName = (program: string, name: string): string => (name === '' ? program : `${program} ${name}`)
+
 const addBareValue = (options: CommandOptions, arg: string): string => {
   const { bareValue } = (arg.startsWith('--') ? options[arg.slice(2)] : undefined) ?? {}
   return bareValue === undefined ? arg : `${arg}=${bareValue}`

@@ -16,6 +16,7 @@ type WaitingCaller = { readonly below: number; readonly resolve: () => void; rea
 
 /** Bytes to be written, from `from` to `to`. */
 type OutputBlock = { readonly bytes: Buffer; from: number; to: number }
+
 const blockSize = 1 << 18
 
 /** The pause before the next try to write into a full pipe, doubled each time in a row (milliseconds). */
