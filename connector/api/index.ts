@@ -5,6 +5,7 @@
  * operation. Out: its decoded response, or the bytes of an export, or an `ApiError`.
  */
 export { Instant, Int64, Integer, toInstant, toMillis } from '../cdk'
+export { CommentsResponse, ReviewsResponse } from './envelopes'
 export {
   type ApiError,
   applicationError,
@@ -18,21 +19,14 @@ export {
   outageKind,
   toFailure,
 } from './error'
+export { type BufferPool, createBufferPool } from './http/buffers'
 export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './http/client'
 export { type Clock, systemClock } from './http/rate-limit'
-export {
-  checkRedisUrl,
-  checkUrl,
-  createRetryPolicy,
-  mayHaveArrived,
-  parseHeaderDate,
-  type RetryLimits,
-  type RetryPolicy,
-  retryRequest,
-} from './http/request'
+export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
+export { parseHeaderDate } from './http/retry-after'
 export type { TokenReport } from './http/token'
 export { type ExpiryFormat, expiryFormat, resolveTokenUrl } from './http/token-exchange'
-export { type BufferPool, createBufferPool } from './http/transport'
+export { checkRedisUrl, checkUrl } from './http/url'
 export {
   type LookupList,
   type LookupListError,
@@ -56,6 +50,7 @@ export {
   ReviewsRequest,
   TransparencyReview,
 } from './model/entity'
+export { IssuedToken, TokenRequest } from './model/issued-token'
 export {
   Content,
   DeletedExportRequest,
@@ -70,15 +65,5 @@ export {
 } from './model/review'
 export { describeAttribute, optionalAttributes, toSecondInstant } from './model/scalar'
 export { Location, LocationSyncResult, ManagedLocation, VisitRecord, VisitRecordResult } from './model/written'
-export {
-  CommentsResponse,
-  defineRoute,
-  IssuedToken,
-  jsonResponse,
-  type RawResponse,
-  ReviewsResponse,
-  type Route,
-  TokenRequest,
-  toDecodeError,
-} from './route'
+export { defineRoute, jsonResponse, type RawResponse, type Route, toDecodeError } from './route'
 export { type Api, createApi, issueToken, type LookupRoutes, moveLookup, routes } from './routes'

@@ -2,6 +2,14 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
+import {
+  commentsResponse,
+  ErrorBody,
+  lookupResponse,
+  reviewsResponse,
+  visitRecordResponse,
+  withApplicationError,
+} from './envelopes'
 import { type ApiError, applicationError, isExportError, isTokenError } from './error'
 import {
   CommentsEntity,
@@ -13,25 +21,18 @@ import {
   ReviewsFilter,
   ReviewsRequest,
 } from './model/entity'
+import { IssuedToken, TokenRequest } from './model/issued-token'
 import { DeletedExportRequest, DeletedReview, ExportRequest, Review } from './model/review'
 import { Location, LocationSyncResult, VisitRecord } from './model/written'
 import {
   bytesResponse,
-  commentsResponse,
   decodeWith,
   defineRoute,
-  ErrorBody,
-  IssuedToken,
   jsonResponse,
-  lookupResponse,
   parseBodyLoosely,
   type ResponseCodec,
   type Route,
-  reviewsResponse,
   type SendRequest,
-  TokenRequest,
-  visitRecordResponse,
-  withApplicationError,
 } from './route'
 
 /** Reviews and summary of one person, location or roll-up entity. */

@@ -49,8 +49,8 @@ import {
 } from '../runtime'
 import { rewindEntities, type SourceEnv } from '../streams'
 import { readDifferences } from './audit-answer'
-import { withoutForgotten } from './forget'
-import { writeOutputFile } from './snapshot-file'
+import { withoutForgotten } from './forgotten'
+import { writeOutputFile } from './output-file'
 import { formatJson } from './table'
 
 /** The states of the last load; undefined if they are not given. Rejects those of another service, or without the stream. */

@@ -38,9 +38,9 @@ import {
 import { isLookupStream, type SourceEnv } from '../streams'
 import { answerCommand, answerOption } from './audit-answer'
 import { auditDimensions, auditFeedback, auditVersions, readStates } from './audit-run'
-import { forgottenOption } from './forget'
+import { forgottenOption } from './forgotten'
 import { configOption, readTimeZone, readWord, variablePrefix } from './options'
-import { refuseDatabaseAsOutput } from './snapshot-file'
+import { refuseDatabaseAsOutput } from './output-file'
 
 const defaultBuckets = 4096
 const allStreams = [...auditedStreams, ...auditedFeedbackStreams, ...auditedDimensions]

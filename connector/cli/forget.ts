@@ -1,61 +1,9 @@
-import type { ServiceFeedback, ServiceVersions } from '../audit'
-import { type CommandIo, defineCommand, type Failure, type Feed, flatMapFeed, progressDelay, usageError } from '../cdk'
-import { compactLake, forgetInLake, type KeptVersions } from '../lake'
-import { compactSnapshot, type ForgetReceipt, forgetPersons, isLakePath, readForgotten } from '../snapshot'
+import { defineCommand, progressDelay, usageError } from '../cdk'
+import { forgetInLake } from '../lake'
+import { type ForgetReceipt, forgetPersons, isLakePath } from '../snapshot'
 import { placeOptions, requirePlace } from './options'
-import { toSnapshotOptions, useSnapshot } from './snapshot-file'
+import { toSnapshotOptions } from './snapshot-file'
 import { formatJson, formatTable } from './table'
-
-export const forgottenOption = {
-  type: 'string',
-  value: 'PLACE',
-  help: 'The DuckDB file, or the lake (ducklake:…), in which feedback forget has erased reviews: none of them is expected in the table, although the service has it',
-} as const
-
-/** Leaves out of what an audit reads of the service what was forgotten in a file, and says how much that was. */
-export const withoutForgotten = async (io: CommandIo, path: string | undefined) => {
-  if (path === undefined)
-    return { versions: (service: ServiceVersions) => service, feedback: (service: ServiceFeedback) => service }
-  const { isReview, isComment } = await useSnapshot(path, 'read', readForgotten, { lake: { env: io.env } })
-  const keepRows = <Row>(rows: ReadonlyArray<Row>, isForgotten: (row: Row) => boolean, count: { left: number }) => {
-    const kept = rows.filter((row) => !isForgotten(row))
-    count.left += rows.length - kept.length
-    return kept
-  }
-  /** Says it once the feed has ended. */
-  async function* tell<A>(feed: Feed<Failure, A>, count: { readonly left: number }): Feed<Failure, A> {
-    yield* feed
-    if (count.left > 0)
-      io.printWarning(
-        `${count.left.toLocaleString('en')} of the rows that the service has were forgotten on purpose: they must not be in the table.`,
-      )
-  }
-  return {
-    versions: (service: ServiceVersions): ServiceVersions => {
-      const count = { left: 0 }
-      const versions = flatMapFeed(({ rows, ...item }: VersionItem) => [
-        { ...item, rows: keepRows(rows, ({ id }) => isReview(id), count) },
-      ])(service.versions)
-      return { ...service, versions: tell(versions, count) }
-    },
-    feedback: (service: ServiceFeedback): ServiceFeedback => {
-      const count = { left: 0 }
-      const isForgotten = ({ id, time }: FeedbackRow) =>
-        service.stream === 'comments' ? isComment(id, time) : isReview(id)
-      return {
-        ...service,
-        rows: tell(
-          flatMapFeed((rows: ReadonlyArray<FeedbackRow>) => [keepRows(rows, isForgotten, count)])(service.rows),
-          count,
-        ),
-      }
-    },
-  }
-}
-
-type ItemOf<F> = F extends Feed<Failure, infer A> ? A : never
-type VersionItem = ItemOf<ServiceVersions['versions']>
-type FeedbackRow = ItemOf<ServiceFeedback['rows']>[number]
 
 /** The ids of an option that may be given several times, each with several of them. */
 const readIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [
@@ -158,61 +106,6 @@ export const forgetCommand = defineCommand({
     const receipt = await forget(place, request, Date.now(), toSnapshotOptions(io, options))
     io.printProgress('')
     await io.print(options.json ? formatJson(receipt) : formatReceipt(receipt))
-    return 0
-  },
-})
-
-const formatSize = (bytes: number): string => `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`
-
-const describeSizes = (path: string, before: number, after: number): string => {
-  return after < before
-    ? `${path}: ${formatSize(before)}, now ${formatSize(after)}\n`
-    : `${path} has no place to give back: ${formatSize(before)}. It was not changed.\n`
-}
-
-/** What `--keep` asks for. */
-const toKeptVersions = (text = 'newest'): KeptVersions => {
-  if (text === 'newest' || text === 'all') return text
-  const [, days] = /^(\d{1,5})d$/.exec(text) ?? []
-  if (days === undefined)
-    throw usageError(
-      `--keep must be newest, all or a number of days such as 30d, not ${text}. See feedback compact --help.`,
-    )
-  return { days: Number(days) }
-}
-
-export const compactCommand = defineCommand({
-  name: 'compact',
-  summary: 'Rewrites a snapshot or a lake, so that it takes no more room than it needs.',
-  options: {
-    ...placeOptions,
-    keep: {
-      type: 'string',
-      value: 'VERSIONS',
-      help: 'With --lake: the versions of rows that stay: newest, all, or 30d for those of the last 30 days; newest if left out',
-    },
-    json: { type: 'boolean', help: 'Print the sizes as JSON' },
-  },
-  examples: [
-    'feedback compact --db reviews.duckdb',
-    'feedback compact --lake ducklake:postgres:dbname=lake --keep 30d',
-  ],
-  notes:
-    'The new file is compared with the old one, table by table, and takes its place at once; until then it needs its size on the same disk. In a lake, versions of rows are removed and small files joined, and AT (VERSION => …) reaches back to here; no run may write meanwhile, and queries of older versions fail. Exit status: 0, 75 another process uses the file or the lake, or the disk is full, 78 it cannot be read or replaced.',
-  run: async (io, { options }) => {
-    const place = requirePlace('feedback compact', options)
-    const opening = toSnapshotOptions(io, options)
-    if (isLakePath(place)) {
-      const compaction = await compactLake(place, toKeptVersions(options.keep), opening)
-      const { removed_versions: removed, before, after } = compaction
-      const text = `${removed.toLocaleString('en')} versions of rows removed; ${before.files} files of ${formatSize(before.bytes)}, now ${after.files} of ${formatSize(after.bytes)}\n`
-      await io.print(options.json ? formatJson(compaction) : text)
-      return 0
-    }
-    if (options.keep !== undefined)
-      throw usageError('feedback compact: --keep belongs to --lake. See feedback compact --help.')
-    const { before, after } = await compactSnapshot(place, opening)
-    await io.print(options.json ? formatJson({ before, after }) : describeSizes(place, before, after))
     return 0
   },
 })

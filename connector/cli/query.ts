@@ -27,22 +27,20 @@ import {
   type Snapshot,
   typeNestedMembers,
 } from '../snapshot'
+import { chooseRowFormat, type RowFormat, rowFormats } from './formats'
 import { readPlaceOptions, regionsOption, requirePlace } from './options'
+import { refuseDatabaseAsOutput, writeOutputFile } from './output-file'
 import {
-  chooseRowFormat,
   decodeFilters,
   decodeLimit,
-  formatFirstRows,
   formatQuestions,
-  formatRows,
   isBlank,
   isName,
   questionOptions,
-  type RowFormat,
   requireQuestion,
-  rowFormats,
-} from './rows'
-import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
+} from './question'
+import { formatFirstRows, formatRows } from './rows'
+import { toSnapshotOptions, useSnapshot } from './snapshot-file'
 import { escapeControls, formatJson } from './table'
 
 type QueryOptions = {

@@ -21,16 +21,11 @@ import {
   type WorkItem,
 } from '../report'
 import { countChecks, explainUnknownRegions, readRegions } from '../snapshot'
+import { chooseReportFormat, type ReportFormat, reportFormats } from './formats'
 import { readPlaceOptions, regionsOption, requirePlace } from './options'
-import {
-  chooseReportFormat,
-  escapeMarkdown,
-  formatCsvRow,
-  formatMarkdownTable,
-  type ReportFormat,
-  reportFormats,
-} from './rows'
-import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
+import { refuseDatabaseAsOutput, writeOutputFile } from './output-file'
+import { escapeMarkdown, formatCsvRow, formatMarkdownTable } from './rows'
+import { toSnapshotOptions, useSnapshot } from './snapshot-file'
 import { escapeControls, formatJson } from './table'
 
 export const reportCommand = defineCommand({

@@ -5,20 +5,16 @@ import {
   formatStateFile,
   getOrThrow,
   loadAirbyteState,
-  loadConfig,
   type ParsedOptions,
   type SourceState,
-  selectAllStreams,
   suggestName,
   usageError,
 } from '../cdk'
-import { sourceFormat } from '../config'
-import { buildStreams } from '../runtime'
 import { importState, listStateTexts } from '../snapshot'
-import { mergeStates, selectStreams } from '../streams'
-import { configOption, jsonFailureOption, placeOptions, requirePlace, selectOption, variablePrefix } from './options'
-import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
-import { formatJson } from './table'
+import { mergeStates } from '../streams'
+import { jsonFailureOption, placeOptions, requirePlace } from './options'
+import { refuseDatabaseAsOutput, writeOutputFile } from './output-file'
+import { toSnapshotOptions, useSnapshot } from './snapshot-file'
 
 const stateOptions = {
   ...placeOptions,
@@ -104,15 +100,3 @@ const stateActions: ReadonlyMap<string, StateAction> = new Map([
   ['import', importStates],
   ['merge', mergeStateFiles],
 ])
-
-export const catalogCommand = defineCommand({
-  name: 'catalog',
-  summary: 'Prints a configured catalog, as source-feedback read expects it.',
-  options: { config: configOption, select: selectOption, json: jsonFailureOption },
-  examples: ['feedback catalog --config config.json --select reviews > catalog.json'],
-  run: async (io, { options }) => {
-    const streams = getOrThrow(buildStreams(await loadConfig(io, sourceFormat, options.config, variablePrefix)))
-    await io.print(formatJson(selectAllStreams(getOrThrow(selectStreams(streams, options.select)))))
-    return 0
-  },
-})

@@ -24,7 +24,8 @@ import {
 } from '../snapshot'
 import { deletedReviewsStream, findStateProblem } from '../streams'
 import { configOption, readPlaceOptions, requirePlace, variablePrefix } from './options'
-import { toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
+import { writeOutputFile } from './output-file'
+import { toSnapshotOptions, useSnapshot } from './snapshot-file'
 import { formatCheckCounts, formatJson, formatTable } from './table'
 
 /** More examples are for programs, which read --json. */

@@ -27,8 +27,9 @@ export {
   sortRemoved,
   tombstones,
 } from './forget'
-export { chooseStates, type ReceivedRangeReader, readReceivedRange, toLoadOptions } from './load/earlier-runs'
+export { chooseStates, type ReceivedRangeReader, readReceivedRange } from './load/earlier-runs'
 export type { LoadSummary } from './load/stream-load'
+export { toLoadOptions } from './load/target'
 export { createSnapshotWriter, type SnapshotWriter } from './load/writer'
 export { explainQueryError, lockDatabase, typeNestedMembers } from './query'
 export {
@@ -46,18 +47,16 @@ export { compactSnapshot, copyTables, rewriteFile } from './rewrite'
 export { type DuckDBValue, type QueryResult, quoteIdentifier, type Snapshot } from './store/database'
 export { findDuckdb } from './store/duckdb'
 export {
-  chooseMemoryLimit,
   damagedFileFailure,
   databaseWriteFailure,
   explainWriteError,
   isDiskFull,
-  isOutOfMemory,
   outputFullFailure,
-  parseMemorySize,
 } from './store/failures'
 export { closeSnapshot, findPathProblem, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
 export { readForgotten } from './store/forgotten'
 export { isLakePath } from './store/lake-access'
+export { chooseMemoryLimit, isOutOfMemory, parseMemorySize } from './store/memory'
 export {
   claimSnapshot,
   importState,

@@ -1,8 +1,9 @@
 import { chmodSync, closeSync, openSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { CommandError, configFailure, type Failure, runOrThrow, systemFailure, transientFailure } from '../cdk'
 import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from './store/database'
-import { chooseMemoryLimit, databaseOpenFailure, databaseWriteFailure } from './store/failures'
+import { databaseOpenFailure, databaseWriteFailure } from './store/failures'
 import { closeSnapshot, openSnapshot, type SnapshotOptions, snapshotAttachOptions } from './store/file'
+import { chooseMemoryLimit } from './store/memory'
 import { replaceFile } from './store/values'
 
 /** The size of a file in bytes, before and after. */

@@ -32,6 +32,8 @@ import {
   type SentRange,
   type SentRows,
 } from '../reading'
+import { selectAttributes } from './attributes'
+import type { CompleteScan } from './entity-index'
 import {
   completeExportState,
   decodeExportState,
@@ -55,7 +57,8 @@ import {
   watchKnownRows,
   withoutMoved,
 } from './known-rows'
-import { type CompleteScan, partitionWindows, type SourceEnv } from './source-env'
+import { partitionWindows } from './partition'
+import type { SourceEnv } from './source-env'
 import {
   futureCursorFailure,
   futureStartFailure,
@@ -65,7 +68,7 @@ import {
   watchServiceTime,
 } from './start-date'
 import { reportScanEnd } from './sync-audit'
-import { collectPageWarnings, selectAttributes, stateWarnings, warningEvent } from './warnings'
+import { collectPageWarnings, stateWarnings, warningEvent } from './warnings'
 
 /** An export operation, and how its records become the items of its streams. */
 export type ExportDefinition<Item> = {

@@ -16,6 +16,7 @@ export {
   windowOperations,
 } from './entities/probe'
 export { nextWindowFrom, readEntityCursors, rewindEntities } from './entities/state'
+export { createEntityIndex } from './entity-index'
 export { type ExportDefinition, toReadEnv } from './export-reader'
 export {
   decodeExportState,
@@ -30,7 +31,6 @@ export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
 export { createDeletionFetcher, deletedReviewsStream, deletionExportOperation, reviewExportOperation } from './reviews'
 export type { SourceEnv } from './source-env'
-export { createEntityIndex } from './source-env'
 export { checkSourceLookup } from './source-lookup'
 export { futureStartFailure, isStartMovedBack } from './start-date'
 export {

@@ -24,8 +24,9 @@ import {
   type Stream,
   type StreamRequest,
 } from '../cdk'
+import { selectAttributes } from './attributes'
 import type { SourceEnv } from './source-env'
-import { selectAttributes, warningEvent } from './warnings'
+import { warningEvent } from './warnings'
 
 /** Where the records of a lookup are, and how it gives its pages. */
 export type LookupListSettings = Pick<LookupListRequest, 'recordsPath' | 'paging' | 'query'>

@@ -28,7 +28,8 @@ import {
 import { createCutter } from '../export'
 import { type LookupListSettings, lookupEvents, toLookupFailure } from './lookups'
 import type { SourceEnv } from './source-env'
-import { collectUnknownAttributes, UnknownAttributes, warningEvent } from './warnings'
+import { collectUnknownAttributes, UnknownAttributes } from './unknown-attributes'
+import { warningEvent } from './warnings'
 
 /** A record of `managed_locations`. A key that is null or empty would be no key, so both attributes always have a text. */
 export const ManagedLocationRecord = t.intersection(

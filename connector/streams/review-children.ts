@@ -11,7 +11,8 @@ import {
 } from '../api'
 import { type Derivation, defineStream, type PartStep, type Row } from '../cdk'
 import { createExtractor, type FieldOffset, hasField, rawFieldText } from '../export'
-import { type ReviewItem, reviewExportReader } from './reviews'
+import type { ReviewItem } from './review-item'
+import { reviewExportReader } from './reviews'
 
 const reviewKeyProps = {
   reviewId: describeAttribute('Id of the review')(Int64),

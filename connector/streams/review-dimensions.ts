@@ -2,7 +2,8 @@ import * as t from 'io-ts'
 import { describeAttribute, Instant, Int64, optionalAttributes } from '../api'
 import { defineStream, type Row } from '../cdk'
 import { createExtractor, type FieldOffset, fieldText, hasField, type ObjectOffsets, rawFieldText } from '../export'
-import { type ReviewItem, type ReviewMembers, reviewExportReader } from './reviews'
+import type { ReviewItem, ReviewMembers } from './review-item'
+import { reviewExportReader } from './reviews'
 
 /** The most pairs or versions that a filter remembers; a forgotten one is sent again when it occurs again. */
 const maxFilterEntries = 200_000

@@ -16,9 +16,9 @@ import {
   type StreamRequest,
 } from '../cdk'
 import type { CutRecord } from '../export'
+import { selectAttributes } from './attributes'
 import type { AuditLedger, ScanEnd, SourceEnv } from './source-env'
 import { createKeyDigest, createVersionDigests, type StreamDigest } from './version-digest'
-import { selectAttributes } from './warnings'
 
 /** A record of `sync_audit`: what a run has sent of a stream. */
 const SyncAudit = t.intersection(

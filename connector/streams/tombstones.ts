@@ -26,7 +26,8 @@ import {
 import type { CutRecord } from '../export'
 import { decodeResumeToken, readStartTime } from '../reading'
 import { createExportReader } from './export-reader'
-import { deletionExportReader, type ReviewItem, reviewExportOperation, reviewExportReader } from './reviews'
+import type { ReviewItem } from './review-item'
+import { deletionExportReader, reviewExportOperation, reviewExportReader } from './reviews'
 import type { SourceEnv } from './source-env'
 import { withSourceLookup } from './source-lookup'
 

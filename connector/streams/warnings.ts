@@ -1,9 +1,8 @@
 import * as O from 'fp-ts/Option'
-import * as t from 'io-ts'
-import { describeAttribute, optionalAttributes } from '../api'
-import type { ReaderEvent, Row } from '../cdk'
-import { type ExportPage, type FetchPage, pickRecordAttributes } from '../export'
+import type { ReaderEvent } from '../cdk'
+import type { ExportPage, FetchPage } from '../export'
 import type { ExportStreamState } from './export-state'
+import { collectUnknownAttributes } from './unknown-attributes'
 import { watchPages } from './watch-pages'
 
 /** A note that the user should read; the run goes on. */
@@ -34,23 +33,6 @@ export const stateWarnings = (
         ),
       ]
     : []
-
-/** How many undeclared attributes a stream names: a service may send any number of them. */
-const maxNamedAttributes = 20
-
-/** Messages about undeclared attributes, each once; the last of them says that there are more. */
-export const collectUnknownAttributes = (): ((paths: ReadonlyArray<string>) => ReadonlyArray<string>) => {
-  const named = new Set<string>()
-  let isFull = false
-  const nameAttribute = (path: string): ReadonlyArray<string> => {
-    if (isFull || named.has(path)) return []
-    isFull = named.size === maxNamedAttributes
-    if (isFull) return ['The service sent more attributes this version does not know; they are not named here.']
-    named.add(path)
-    return [`The service sent an attribute this version does not know: ${path}.`]
-  }
-  return (paths) => paths.flatMap(nameAttribute)
-}
 
 /** What a page gives to warn of. `kind`: of each one is given, although texts may differ. */
 type PageWarning = { readonly kind: string; readonly message: string }
@@ -83,23 +65,5 @@ export const collectPageWarnings = (
     }),
     drain: () => pending.splice(0),
     hasNested: () => hasNested,
-  }
-}
-
-/** The member of a record that collects its undeclared attributes. */
-export const UnknownAttributes = optionalAttributes({
-  unknown_attributes: describeAttribute('Attributes the service sent that this version does not know, as they came')(
-    t.UnknownRecord,
-  ),
-})
-
-/** Leaves only the selected top-level attributes of a row; none selected: all of them. */
-export const selectAttributes = (attributes: O.Option<ReadonlySet<string>>): ((row: Row) => Row) => {
-  if (O.isNone(attributes)) return (row) => row
-  const selected = attributes.value
-  const pickAttributes = pickRecordAttributes(selected)
-  return ({ json, changes = [] }) => {
-    const selectedChanges = changes.filter(({ field }) => selected.has(field.split('.')[0] ?? ''))
-    return { json: pickAttributes(json), ...(selectedChanges.length === 0 ? {} : { changes: selectedChanges }) }
   }
 }

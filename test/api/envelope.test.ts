@@ -2,14 +2,9 @@ import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
+import { commentsResponse, lookupResponse, reviewsResponse, visitRecordResponse } from '../../connector/api/envelopes'
 import { VisitRecordResult } from '../../connector/api/model/written'
-import {
-  commentsResponse,
-  jsonResponse,
-  lookupResponse,
-  reviewsResponse,
-  visitRecordResponse,
-} from '../../connector/api/route'
+import { jsonResponse } from '../../connector/api/route'
 import { draws } from '../support/draws'
 
 const parsedResponse = jsonResponse(VisitRecordResult)

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { personConventions } from '../../connector/cdk/program/exit'
-import { replayCommand, snapshotCommand } from '../../connector/cli/snapshot'
+import { replayCommand } from '../../connector/cli/replay'
+import { snapshotCommand } from '../../connector/cli/snapshot'
 import { runCommand } from '../support/run-command'
 
 const folder = mkdtempSync(join(tmpdir(), 'foreign-'))

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { statusCommand } from '../../connector/cli/sync'
+import { statusCommand } from '../../connector/cli/status'
 import { runCommand } from '../support/run-command'
 import {
   checkpointMessage,

@@ -436,7 +436,8 @@ describe('the messages of first-sync.md', () => {
     'api/error.ts',
     'api/http/token-exchange.ts',
     'api/http/token.ts',
-    'api/http/request.ts',
+    'api/http/url.ts',
+    'api/http/retry.ts',
     'api/http/send.ts',
     'reading/clock.ts',
   ]

@@ -74,7 +74,7 @@ export const defects: Readonly<Record<string, Defect>> = {
     replace: ';',
   },
   'Retry-After ignored': {
-    file: 'api/http/request.js',
+    file: 'api/http/retry-after.js',
     find: "headers['retry-after'] ?? ''",
     replace: "''",
   },

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { toMillis } from '../../connector/cdk/scalar'
 import type { Bounds } from '../../connector/reading/list'
-import { partitionWindows } from '../../connector/streams/source-env'
+import { partitionWindows } from '../../connector/streams/partition'
 import { draws } from '../support/draws'
 
 const start = Date.parse('2024-01-15T00:00:00Z')

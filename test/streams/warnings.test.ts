@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { collectUnknownAttributes } from '../../connector/streams/warnings'
+import { collectUnknownAttributes } from '../../connector/streams/unknown-attributes'
 
 test('undeclared attributes are named once, and no more than twenty of them', () => {
   const nameUnknown = collectUnknownAttributes()

@@ -1,4 +1,4 @@
-import type { Truth } from '../../connector/sandbox/operations/service'
+import type { Truth } from '../../connector/sandbox/operations/truth'
 import { type Fields, parseExact } from './destination'
 
 type Content = Fields & { readonly sentiments?: ReadonlyArray<Fields>; readonly liabilities?: ReadonlyArray<Fields> }

@@ -1,7 +1,7 @@
 import * as TE from 'fp-ts/TaskEither'
+import type { CommentsResponse, ReviewsResponse } from '../../connector/api/envelopes'
 import type { ApiError } from '../../connector/api/error'
 import type { CommentsForm, ReviewsRequest } from '../../connector/api/model/entity'
-import type { CommentsResponse, ReviewsResponse } from '../../connector/api/route'
 import type { Api } from '../../connector/api/routes'
 import { toInstant, toMillis } from '../../connector/cdk/scalar'
 import { random } from './random'

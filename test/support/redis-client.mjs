@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 
 const [build, redis_url, id, perMinute, count, url] = process.argv.slice(2)
-const { createSharedLimiter } = createRequire(import.meta.url)(`${build}/api/http/client.js`)
+const { createSharedLimiter } = createRequire(import.meta.url)(`${build}/api/http/redis-rate-limit.js`)
 const limiter = createSharedLimiter(
   { max_concurrency: 4, requests_per_minute: Number(perMinute) },
   { redis_url, id, expiration: 1000, connectSeconds: 5 },

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import type { Stream } from '../../connector/cdk/stream'
 import { createCutter } from '../../connector/export/cut/page'
 import type { CutRecord } from '../../connector/export/cut/record'
-import { createReviewItem, reviewFieldTree } from '../../connector/streams/reviews'
+import { createReviewItem, reviewFieldTree } from '../../connector/streams/review-item'
 import { streams } from '../../connector/streams/streams'
 import { reviewOptions, reviewPage } from './review-page'
 

@@ -1,7 +1,8 @@
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
-import { type ReviewRow, readReviewRows, reviewText } from '../../connector/sandbox/data/review-text'
+import { type ReviewRow, readReviewRows } from '../../connector/sandbox/data/review-tables'
+import { reviewText } from '../../connector/sandbox/data/review-text'
 import {
   appendBatchRows,
   type Database,

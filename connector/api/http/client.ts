@@ -1,18 +1,10 @@
-import { createHash } from 'node:crypto'
-import { once, setMaxListeners } from 'node:events'
-import net from 'node:net'
+import { setMaxListeners } from 'node:events'
 import { unescape } from 'node:querystring'
-import tls from 'node:tls'
-import * as E from 'fp-ts/Either'
-import type { AbstractConnector, StandaloneConnectionOptions } from 'ioredis'
-import { createRedactor, transientFailure } from '../../cdk'
-import type { ApiError } from '../error'
+import { createRedactor } from '../../cdk'
 import type { SendRequest } from '../route'
-import { addressTimeout } from './connections'
 import type { ProxyVariables } from './proxy'
 import {
   type Clock,
-  clientClosedError,
   createLocalLimiter,
   createThrottle,
   limiterSettings,
@@ -20,6 +12,7 @@ import {
   type RateLimiter,
   systemClock,
 } from './rate-limit'
+import { createSharedLimiter, sharedLimiterId } from './redis-rate-limit'
 import { createSend, type RequestObserver } from './send'
 import { createExchangeTokenSource, createStaticTokenSource } from './token'
 import type { TokenExchange } from './token-exchange'
@@ -144,162 +137,6 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
       stop.abort()
       transport.close()
       await limiter.close()
-    },
-  }
-}
-
-export type SharedLimiterOptions = {
-  readonly redis_url: string
-  readonly connectSeconds: number
-  /** The key of the limit in Redis: one for each service and application. */
-  readonly id: string
-  /** Longer than any job can take; milliseconds. The slots of a killed process are free again after this time. */
-  readonly expiration: number
-}
-
-/** The id for the limit of an application at a service; a hash, so that Redis holds neither. */
-export const sharedLimiterId = (baseUrl: URL, application: string): string =>
-  `feedback-${createHash('sha256').update(`${baseUrl.href}\n${application}`).digest('hex').slice(0, 32)}`
-
-const idleTimeout = 600_000
-const commandTimeout = 5000
-
-const connectionProblem = ({ name, message, code }: NodeJS.ErrnoException): string => {
-  if (name === 'AbortError') return 'no answer in time'
-  return /max retries|closed/i.test(message) ? 'the connection was lost' : (code ?? message)
-}
-
-type RedisScripts = { __scriptFn__: (name: string) => (keys: number, ...rest: ReadonlyArray<unknown>) => unknown }
-
-/**
- * Makes Bottleneck take the time from Redis. It takes that of each process, and one whose clock is behind another's would wait
- * for the difference.
- */
-const useRedisClock = async (
-  client: { readonly time: () => Promise<ReadonlyArray<number>> },
-  scripts: RedisScripts,
-) => {
-  const [seconds = 0, micros = 0] = await client.time()
-  const offset = Number(seconds) * 1000 + Number(micros) / 1000 - performance.now()
-  const scriptFn = scripts.__scriptFn__.bind(scripts)
-  scripts.__scriptFn__ = (name) => {
-    const script = scriptFn(name)
-    return (keys, ...rest) => script(keys, ...rest.with(keys, Math.round(performance.now() + offset)))
-  }
-}
-
-/** Connects to Redis as ioredis does, which gives no choice of how long an address is tried. */
-const redisConnector = (Base: typeof AbstractConnector, autoSelectFamilyAttemptTimeout: number) =>
-  class extends Base {
-    readonly options: StandaloneConnectionOptions
-
-    constructor(options: unknown) {
-      const given = options as StandaloneConnectionOptions
-      super(given.disconnectTimeout ?? 0)
-      this.options = given
-    }
-
-    async connect() {
-      this.connecting = true
-      const { host = 'localhost', port = 6379, tls: secure } = this.options
-      const target = { host, port, autoSelectFamilyAttemptTimeout }
-      const stream = secure === undefined ? net.connect(target) : tls.connect({ ...target, ...secure })
-      stream.once('error', (error) => {
-        this.firstError = error
-      })
-      this.stream = stream
-      return stream
-    }
-  }
-
-const connectLimiter = async (limit: RateLimit, { redis_url, connectSeconds, id }: SharedLimiterOptions) => {
-  const [{ Redis, AbstractConnector: Base }, { default: Bottleneck }] = await Promise.all([
-    import('ioredis'),
-    import('bottleneck'),
-  ])
-  const client = new Redis(redis_url, {
-    Connector: redisConnector(Base, addressTimeout(connectSeconds)),
-    connectTimeout: connectSeconds * 1000,
-    commandTimeout,
-    maxRetriesPerRequest: 1,
-    retryStrategy: (times) => Math.min(times * 200, 2000),
-  })
-  // Without a listener ioredis prints each later error with its stack trace; a request that needs Redis fails by itself.
-  client.on('error', () => undefined)
-  try {
-    await once(client, 'ready', { signal: AbortSignal.timeout(connectSeconds * 1000 + commandTimeout) })
-    const connection = new Bottleneck.IORedisConnection({ client, Redis })
-    await useRedisClock(client, connection as unknown as RedisScripts)
-    const limiter = new Bottleneck({
-      ...limiterSettings(limit),
-      id,
-      connection,
-      timeout: idleTimeout,
-      heartbeatInterval: 1000,
-    })
-    await limiter.ready()
-    // Redis keeps the settings of the first process; the configuration of the last one counts.
-    await limiter.updateSettings(limiterSettings(limit))
-    return { limiter, connection }
-  } catch (error) {
-    client.disconnect()
-    throw error
-  }
-}
-
-type ConnectedLimiter = ReturnType<typeof connectLimiter>
-
-/** One limit for several processes, kept in Redis. It connects with the first request. */
-export const createSharedLimiter = (limit: RateLimit, shared: SharedLimiterOptions): RateLimiter => {
-  const toLimiterError = (error: unknown): ApiError => ({
-    _tag: 'RateLimiter',
-    cause: transientFailure(
-      `rate_limit.redis_url: Redis at ${new URL(shared.redis_url).host} cannot be reached (${connectionProblem(error as Error)}). Start it, or take redis_url out of the config.`,
-    ),
-  })
-  const waiting = new Set<(error: ApiError) => void>()
-  let current: ConnectedLimiter | undefined
-  let isClosed = false
-
-  /** Bottleneck does not recover when Redis restarts or forgets the client, so the next request opens a new connection. */
-  const disconnect = (connecting: typeof current, error: unknown): void => {
-    if (connecting !== current) return
-    current = undefined
-    connecting?.then(({ connection }) => connection.disconnect(false)).catch(() => undefined)
-    for (const fail of waiting) fail(toLimiterError(error))
-  }
-
-  const open = (): ConnectedLimiter => {
-    const connecting = connectLimiter(limit, shared)
-    connecting
-      .then(({ limiter }) => limiter.on('error', (error) => disconnect(connecting, error)))
-      .catch(() => undefined)
-    return connecting
-  }
-
-  return {
-    schedule: (job) => () =>
-      new Promise((resolve, reject) => {
-        const fail = (error: ApiError) => {
-          waiting.delete(fail)
-          resolve(E.left(isClosed ? clientClosedError : error))
-        }
-        const run = async () => {
-          // It failed while it waited; Bottleneck cannot drop a single job, so its turn is not used.
-          if (!waiting.delete(fail)) return
-          await job().then(E.right).then(resolve, reject)
-        }
-        if (isClosed) return fail(clientClosedError)
-        waiting.add(fail)
-        current ??= open()
-        const connecting = current
-        connecting
-          .then(({ limiter }) => limiter.schedule({ expiration: shared.expiration }, run))
-          .catch((error) => disconnect(connecting, error))
-      }),
-    close: async () => {
-      isClosed = true
-      disconnect(current, clientClosedError)
     },
   }
 }

@@ -7,8 +7,8 @@ import { configFailure, defined, type Failure } from '../../cdk'
 import { type ApiError, toFailure } from '../error'
 import { jsonResponse, type ResponseCodec, type Route, toDecodeError } from '../route'
 import { createHttpClient } from './client'
-import { checkUrl } from './request'
 import { isHeaderValue } from './token-exchange'
+import { checkUrl } from './url'
 
 /**
  * The HTTP client of the kit, for any API that answers in JSON; package.json exports this file as `feedback-connector/http`.

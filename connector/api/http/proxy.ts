@@ -3,7 +3,7 @@ import { unescape } from 'node:querystring'
 import * as E from 'fp-ts/Either'
 import { configFailure, defined, transientFailure } from '../../cdk'
 import { type ApiError, isTlsCode, isTlsProtocolCode, isUnreachableCode } from '../error'
-import { isLoopback } from './request'
+import { isLoopback } from './url'
 
 /** The environment variables, some of which name proxies; an empty one counts as missing. */
 export type ProxyVariables = Readonly<Record<string, string | undefined>>

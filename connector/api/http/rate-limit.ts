@@ -5,7 +5,7 @@ import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../error'
-import { isRateLimitError } from './request'
+import { isRateLimitError } from './retry'
 
 /** Time and random numbers of the client; tests use their own. */
 export type Clock = {

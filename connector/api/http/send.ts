@@ -7,21 +7,17 @@ import { defined } from '../../cdk'
 import { type ApiError, isTokenError, maskMessage, outageKind } from '../error'
 import type { RawResponse, Route, SendRequest } from '../route'
 import type { Clock, Throttle } from './rate-limit'
+import { encodeRequest, type HttpRequest, type ResponseHeaders } from './request'
 import {
   createRetryPolicy,
-  encodeRequest,
   type FailedAttempt,
-  type HttpRequest,
   isRateLimitError,
   isStrayRedirect,
-  parseHeaderDate,
-  parseOutageWait,
-  parseRetryAfter,
-  type ResponseHeaders,
   type RetryLimits,
   retryDelay,
   retryRequest,
-} from './request'
+} from './retry'
+import { parseHeaderDate, parseOutageWait, parseRetryAfter } from './retry-after'
 import type { TokenReport, TokenSource } from './token'
 import type { HttpResponse, Transport } from './transport'
 

@@ -10,16 +10,9 @@ import {
   outageKind,
 } from '../error'
 import type { Clock } from './rate-limit'
-import {
-  encodeForm,
-  encodeJson,
-  type HttpRequest,
-  isStrayRedirect,
-  isTemporaryRedirect,
-  parseHeaderDate,
-  parseOutageWait,
-  parseRetryAfter,
-} from './request'
+import { encodeForm, encodeJson, type HttpRequest } from './request'
+import { isStrayRedirect, isTemporaryRedirect } from './retry'
+import { parseHeaderDate, parseOutageWait, parseRetryAfter } from './retry-after'
 import type { HttpResponse } from './transport'
 
 /** No token before the config is corrected; `status` is that of the response. */

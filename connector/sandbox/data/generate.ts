@@ -1,5 +1,5 @@
 import { type Database, quoteLiteral } from '../../snapshot/store'
-import { indexDefinitions, tableDefinitions } from './review-text'
+import { indexDefinitions, tableDefinitions } from './review-tables'
 import {
   brandNames,
   firstNames,

@@ -12,7 +12,7 @@ import {
   quoteLiteral,
 } from '../../snapshot/store'
 import { reviewIdAt, type SeedOptions, seedConstants, seedDatabase } from './generate'
-import { indexDefinitions, tableDefinitions } from './review-text'
+import { indexDefinitions, tableDefinitions } from './review-tables'
 
 /** The files that the data is read from and kept in. */
 export type DataFiles = {

@@ -11,14 +11,8 @@ import {
 } from '../../api'
 import { defined } from '../../cdk'
 import { type Database, quoteLiteral } from '../../snapshot/store'
-import {
-  type ReviewCell,
-  type ReviewRow,
-  readReviewRows,
-  reviewAnswer,
-  reviewComment,
-  reviewPhrases,
-} from '../data/review-text'
+import { type ReviewCell, type ReviewRow, readReviewRows } from '../data/review-tables'
+import { reviewAnswer, reviewComment, reviewPhrases } from '../data/review-text'
 import { reviewSources } from '../data/vocabulary'
 
 /** The requested identifiers of persons, locations and roll-ups. */

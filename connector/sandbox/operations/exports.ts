@@ -9,7 +9,8 @@ import {
 } from '../../api'
 import { defined } from '../../cdk'
 import type { Database } from '../../snapshot/store'
-import { readReviewRows, reviewText } from '../data/review-text'
+import { readReviewRows } from '../data/review-tables'
+import { reviewText } from '../data/review-text'
 import { badRequestError } from './operation'
 
 /** Orders of an export's rows; the service promises none. `ties` is by time, with a new random order among equal times for every request. */

@@ -9,7 +9,7 @@ import {
   toMillis,
 } from '../../api'
 import type { Database } from '../../snapshot/store'
-import type { ReviewRow } from '../data/review-text'
+import type { ReviewRow } from '../data/review-tables'
 import {
   countIds,
   findEntities,

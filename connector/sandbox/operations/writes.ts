@@ -9,7 +9,7 @@ import {
 import { printExactJson } from '../../cdk'
 import type { Database } from '../../snapshot/store'
 import { type Picker, phraseForRating, reviewIdAt, selectReviews, wordCount } from '../data/generate'
-import { patchOriginal } from '../data/review-text'
+import { patchOriginal } from '../data/review-tables'
 import { operatorAnswers, reviewSources } from '../data/vocabulary'
 
 const hasText = (text: string | null | undefined): boolean => typeof text === 'string' && text.trim() !== ''

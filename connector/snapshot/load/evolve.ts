@@ -11,8 +11,8 @@ import {
   historyTableName,
   type Table,
 } from '../store/tables'
-import type { LoadOptions, LoadTarget } from './earlier-runs'
 import type { Spool } from './spool'
+import type { LoadOptions, LoadTarget } from './target'
 
 /**
  * Creates the stream's table, or adds the columns that it lacks; a column that is no longer declared stays. A type

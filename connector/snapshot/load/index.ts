@@ -4,7 +4,7 @@
  * columns of a table, those of Airbyte and the place of each record in its stream.
  */
 export { findNewColumns } from './commit'
-export { chooseLoadTarget, chooseStates, type LoadOptions, type LoadTarget } from './earlier-runs'
+export { chooseStates } from './earlier-runs'
 export { addColumns, findColumn, mapToColumns, refuseOtherTypes, requireKey, requireStream } from './evolve'
 export type { Loader } from './loader'
 export { loadsOf, stageShared } from './shared'
@@ -18,4 +18,5 @@ export {
   type Load,
   type Received,
 } from './stream-load'
+export { chooseLoadTarget, type LoadOptions, type LoadTarget } from './target'
 export { type TypedRows, typeRows } from './typed-rows'

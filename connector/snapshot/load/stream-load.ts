@@ -13,9 +13,9 @@ import {
   updateRowCountsSql,
 } from '../store/metadata'
 import { type Column, listStreamTables, reviewsTableName, type Table } from '../store/tables'
-import { chooseLoadTarget, type LoadOptions, type LoadTarget } from './earlier-runs'
 import { findColumn, mapToColumns, prepareTable, requireStream } from './evolve'
 import { createSpool, type SharedSpool, type Spool } from './spool'
+import { chooseLoadTarget, type LoadOptions, type LoadTarget } from './target'
 
 /** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
 export type Load = {

@@ -15,11 +15,12 @@ import { forgottenRecordsSql, hasForgotten } from '../store/forgotten'
 import { checkStateService, type LoadStatus } from '../store/metadata'
 import { deletionsTableName, reviewsTableName } from '../store/tables'
 import { createViews } from '../store/views'
-import { hasRowsOf, type LoadOptions } from './earlier-runs'
 import { rejectStream } from './evolve'
+import { hasRowsOf } from './generations'
 import { createFileLoader, type Loader } from './loader'
 import { createSpool, type SharedSpool, type Spool } from './spool'
 import { explainCommitFailure, type Load, type LoadSummary, summarizeLoad, takeChange } from './stream-load'
+import type { LoadOptions } from './target'
 
 export type SnapshotWriterOptions = {
   /** Milliseconds since 1970. */

@@ -5,13 +5,8 @@ import * as TE from 'fp-ts/TaskEither'
 import { CommandError, defined, type Failure } from '../../cdk'
 import { readChunks, readRowValues } from './chunks'
 import { loadDuckdb } from './duckdb'
-import {
-  createMemorySetter,
-  databaseMemoryFailure,
-  databaseOpenFailure,
-  isOutOfMemory,
-  type MemorySetter,
-} from './failures'
+import { databaseMemoryFailure, databaseOpenFailure } from './failures'
+import { createMemorySetter, isOutOfMemory, type MemorySetter } from './memory'
 import type { CellValue, RowValues } from './values'
 
 export type { DuckDBValue } from '@duckdb/node-api'

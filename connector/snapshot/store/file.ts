@@ -17,7 +17,8 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { CommandError, configFailure, defined, type Failure, pathFailure } from '../../cdk'
 import { type Database, type DatabaseOptions, openDatabase, type Snapshot } from './database'
-import { chooseMemoryLimit, databaseOpenFailure, foreignFileFailure, listMemorySteps, storageVersion } from './failures'
+import { databaseOpenFailure, foreignFileFailure, storageVersion } from './failures'
+import { chooseMemoryLimit, listMemorySteps } from './memory'
 import { firstFormat, metadataTablesSql, snapshotFormat } from './metadata'
 
 /** `write` creates the file if it is missing; `change` and `read` need an existing file. */

@@ -15,12 +15,7 @@ export {
   type Snapshot,
 } from './database'
 export { loadDuckdb } from './duckdb'
-export {
-  chooseMemoryLimit,
-  databaseOpenFailure,
-  isOutOfMemory,
-  listMemorySteps,
-} from './failures'
+export { databaseOpenFailure } from './failures'
 export {
   checkFormat,
   closeSnapshot,
@@ -47,6 +42,7 @@ export {
   toPersonRows,
 } from './forgotten'
 export { dataFilePattern } from './lake-access'
+export { chooseMemoryLimit, isOutOfMemory, listMemorySteps } from './memory'
 export {
   cursorSql,
   dropOwnViews,

@@ -13,7 +13,7 @@ import {
 import { defined } from '../../cdk'
 import { ceilToSecond } from '../../reading'
 import { type SourceEnv, toThresholds } from '../source-env'
-import { UnknownAttributes } from '../warnings'
+import { UnknownAttributes } from '../unknown-attributes'
 import type { EntityAnswer, EntityOperation, EntityRequest, FetchEntities } from './answer'
 import { EntityColumns } from './records'
 import { createEntityStream } from './stream'

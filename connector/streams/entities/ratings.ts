@@ -19,8 +19,10 @@ import {
   type Row,
   type StreamRequest,
 } from '../../cdk'
+import { selectAttributes } from '../attributes'
 import { type SourceEnv, toThresholds } from '../source-env'
-import { noEntitiesWarning, selectAttributes, UnknownAttributes, warningEvent } from '../warnings'
+import { UnknownAttributes } from '../unknown-attributes'
+import { noEntitiesWarning, warningEvent } from '../warnings'
 import type { EntityOperation, EntityRows, FetchEntities } from './answer'
 import { groupEntities } from './groups'
 import { createRecordBuilder, EntityColumns, type RecordBuilder, toRows } from './records'

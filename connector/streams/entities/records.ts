@@ -7,7 +7,8 @@ import { type ApiError, describeApplicationError, describeAttribute, optionalAtt
 import { enumField, type Failure, printExactJson, type ReaderEvent } from '../../cdk'
 import { type CutPage, createCutter } from '../../export'
 import type { ResourceName, SourceEnv } from '../source-env'
-import { collectUnknownAttributes, warningEvent } from '../warnings'
+import { collectUnknownAttributes } from '../unknown-attributes'
+import { warningEvent } from '../warnings'
 import {
   concernsEntity,
   type EntityOperation,

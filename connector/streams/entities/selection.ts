@@ -16,7 +16,8 @@ import {
 } from '../../cdk'
 import { filterFrom } from '../../reading'
 import { decodeExportState, openExportState } from '../export-state'
-import { digestEntitySelection, findScanSince, reviewExportReader } from '../reviews'
+import { digestEntitySelection, findScanSince } from '../index-entities'
+import { reviewExportReader } from '../reviews'
 import type { SourceEnv } from '../source-env'
 import { type EntityStreamState, encodeEntityState, mapPartitions } from './state'
 

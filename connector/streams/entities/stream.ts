@@ -20,6 +20,7 @@ import {
   transientFailure,
 } from '../../cdk'
 import { digestFilters } from '../../reading'
+import { selectAttributes } from '../attributes'
 import type { ResourceName, SourceEnv } from '../source-env'
 import {
   futureCursorFailure,
@@ -31,7 +32,7 @@ import {
   watchServiceTime,
 } from '../start-date'
 import { reportScanEnd } from '../sync-audit'
-import { filtersChangedWarning, noEntitiesWarning, selectAttributes } from '../warnings'
+import { filtersChangedWarning, noEntitiesWarning } from '../warnings'
 import { concernsEntity, type EntityOperation } from './answer'
 import { type EntityGroup, groupEntities } from './groups'
 import { createRecordBuilder, type RecordBuilder, toRows, withJoinedBlocks } from './records'

@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { afterAll, describe, expect, test } from 'vitest'
-import { checkRedisUrl, checkUrl, parseHeaderDate } from '../../../connector/api/http/request'
+import { parseHeaderDate } from '../../../connector/api/http/retry-after'
+import { checkRedisUrl, checkUrl } from '../../../connector/api/http/url'
 
 test.each([
   ['https://feedback.example.com', false],

@@ -3,13 +3,9 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { expect, test } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
-import {
-  createRetryPolicy,
-  type FailedAttempt,
-  parseRetryAfter,
-  type ResponseHeaders,
-  retryRequest,
-} from '../../../connector/api/http/request'
+import type { ResponseHeaders } from '../../../connector/api/http/request'
+import { createRetryPolicy, type FailedAttempt, retryRequest } from '../../../connector/api/http/retry'
+import { parseRetryAfter } from '../../../connector/api/http/retry-after'
 import { configFailure, transientFailure } from '../../../connector/cdk/failure'
 import { defined } from '../../../connector/cdk/schema'
 

@@ -3,8 +3,12 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createSharedLimiter, type SharedLimiterOptions, sharedLimiterId } from '../../../connector/api/http/client'
 import type { RateLimit } from '../../../connector/api/http/rate-limit'
+import {
+  createSharedLimiter,
+  type SharedLimiterOptions,
+  sharedLimiterId,
+} from '../../../connector/api/http/redis-rate-limit'
 import { sendJson, startServer } from '../../support/listen'
 import { freePort, missingRedis, startRedis } from '../../support/redis'
 

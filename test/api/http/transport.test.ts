@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { createBufferPool, receiveBody } from '../../../connector/api/http/transport'
+import { createBufferPool, receiveBody } from '../../../connector/api/http/buffers'
 
 const mega = 1 << 20
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog, selectAllStreams } from '../../../connector/cdk/airbyte/catalog'
 import { findStreamByTable, toInputStream, toSelections } from '../../../connector/cdk/catalog'
 import { defineStream } from '../../../connector/cdk/stream'
-import { toLoadOptions } from '../../../connector/snapshot/load/earlier-runs'
+import { toLoadOptions } from '../../../connector/snapshot/load/target'
 import { streams } from '../../../connector/streams'
 import { configuredStream, destinationCatalog, snapshotCatalog } from '../../support/catalogs'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createBufferPool } from '../../../connector/api/http/transport'
+import { createBufferPool } from '../../../connector/api/http/buffers'
 import { createOutputBuffer } from '../../../connector/export/cut/edit'
 
 const mega = 1 << 20

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { CommandError, configFailure } from '../../../connector/cdk'
-import type { LoadTarget } from '../../../connector/snapshot/load/earlier-runs'
 import { mapToColumns } from '../../../connector/snapshot/load/evolve'
 import { createSpool } from '../../../connector/snapshot/load/spool'
 import {
@@ -11,6 +10,7 @@ import {
   summarizeLoad,
   takeChange,
 } from '../../../connector/snapshot/load/stream-load'
+import type { LoadTarget } from '../../../connector/snapshot/load/target'
 import type { Database } from '../../../connector/snapshot/store/database'
 import { forgottenTableSql, hasForgotten } from '../../../connector/snapshot/store/forgotten'
 import {

@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  activateGeneration,
-  chooseStates,
-  finishRefresh,
-  readReceivedRange,
-  saveLoadStatesSql,
-} from '../../../connector/snapshot/load/earlier-runs'
+import { chooseStates, readReceivedRange, saveLoadStatesSql } from '../../../connector/snapshot/load/earlier-runs'
+import { activateGeneration, finishRefresh } from '../../../connector/snapshot/load/generations'
 import type { Database } from '../../../connector/snapshot/store/database'
 import { forgottenTableSql } from '../../../connector/snapshot/store/forgotten'
 import { readSnapshotState } from '../../../connector/snapshot/store/metadata'

@@ -2,7 +2,7 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import type { ConfiguredStream } from '../../../connector/cdk/catalog'
 import type { StreamInfo } from '../../../connector/cdk/message'
-import { chooseLoadTarget, type LoadOptions, toLoadOptions } from '../../../connector/snapshot/load/earlier-runs'
+import { chooseLoadTarget, type LoadOptions, toLoadOptions } from '../../../connector/snapshot/load/target'
 import type { StreamMetadata } from '../../../connector/snapshot/store/metadata'
 import { createStreamInfo } from '../../support/snapshot-messages'
 

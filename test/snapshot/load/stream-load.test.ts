@@ -1,7 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import type { StreamInfo } from '../../../connector/cdk/message'
-import type { LoadOptions } from '../../../connector/snapshot/load/earlier-runs'
+import type { LoadOptions } from '../../../connector/snapshot/load/target'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import {
   checkpointMessage,

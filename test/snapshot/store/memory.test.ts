@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { memoryFailure } from '../../../connector/snapshot/store/failures'
 import {
   chooseMemoryLimit,
   createMemorySetter,
   formatMemorySize,
   leastMemory,
   listMemorySteps,
-  memoryFailure,
   parseMemorySize,
   readMachineMemory,
-} from '../../../connector/snapshot/store/failures'
+} from '../../../connector/snapshot/store/memory'
 import { draws } from '../../support/draws'
 
 describe('a size of memory', () => {

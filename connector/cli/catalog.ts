@@ -1,0 +1,18 @@
+import { defineCommand, getOrThrow, loadConfig, selectAllStreams } from '../cdk'
+import { sourceFormat } from '../config'
+import { buildStreams } from '../runtime'
+import { selectStreams } from '../streams'
+import { configOption, jsonFailureOption, selectOption, variablePrefix } from './options'
+import { formatJson } from './table'
+
+export const catalogCommand = defineCommand({
+  name: 'catalog',
+  summary: 'Prints a configured catalog, as source-feedback read expects it.',
+  options: { config: configOption, select: selectOption, json: jsonFailureOption },
+  examples: ['feedback catalog --config config.json --select reviews > catalog.json'],
+  run: async (io, { options }) => {
+    const streams = getOrThrow(buildStreams(await loadConfig(io, sourceFormat, options.config, variablePrefix)))
+    await io.print(formatJson(selectAllStreams(getOrThrow(selectStreams(streams, options.select)))))
+    return 0
+  },
+})

@@ -1,0 +1,60 @@
+import { defineCommand, usageError } from '../cdk'
+import { compactLake, type KeptVersions } from '../lake'
+import { compactSnapshot, isLakePath } from '../snapshot'
+import { placeOptions, requirePlace } from './options'
+import { toSnapshotOptions } from './snapshot-file'
+import { formatJson } from './table'
+
+const formatSize = (bytes: number): string => `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`
+const describeSizes = (path: string, before: number, after: number): string => {
+  return after < before
+    ? `${path}: ${formatSize(before)}, now ${formatSize(after)}\n`
+    : `${path} has no place to give back: ${formatSize(before)}. It was not changed.\n`
+}
+
+/** What `--keep` asks for. */
+const toKeptVersions = (text = 'newest'): KeptVersions => {
+  if (text === 'newest' || text === 'all') return text
+  const [, days] = /^(\d{1,5})d$/.exec(text) ?? []
+  if (days === undefined)
+    throw usageError(
+      `--keep must be newest, all or a number of days such as 30d, not ${text}. See feedback compact --help.`,
+    )
+  return { days: Number(days) }
+}
+
+export const compactCommand = defineCommand({
+  name: 'compact',
+  summary: 'Rewrites a snapshot or a lake, so that it takes no more room than it needs.',
+  options: {
+    ...placeOptions,
+    keep: {
+      type: 'string',
+      value: 'VERSIONS',
+      help: 'With --lake: the versions of rows that stay: newest, all, or 30d for those of the last 30 days; newest if left out',
+    },
+    json: { type: 'boolean', help: 'Print the sizes as JSON' },
+  },
+  examples: [
+    'feedback compact --db reviews.duckdb',
+    'feedback compact --lake ducklake:postgres:dbname=lake --keep 30d',
+  ],
+  notes:
+    'The new file is compared with the old one, table by table, and takes its place at once; until then it needs its size on the same disk. In a lake, versions of rows are removed and small files joined, and AT (VERSION => …) reaches back to here; no run may write meanwhile, and queries of older versions fail. Exit status: 0, 75 another process uses the file or the lake, or the disk is full, 78 it cannot be read or replaced.',
+  run: async (io, { options }) => {
+    const place = requirePlace('feedback compact', options)
+    const opening = toSnapshotOptions(io, options)
+    if (isLakePath(place)) {
+      const compaction = await compactLake(place, toKeptVersions(options.keep), opening)
+      const { removed_versions: removed, before, after } = compaction
+      const text = `${removed.toLocaleString('en')} versions of rows removed; ${before.files} files of ${formatSize(before.bytes)}, now ${after.files} of ${formatSize(after.bytes)}\n`
+      await io.print(options.json ? formatJson(compaction) : text)
+      return 0
+    }
+    if (options.keep !== undefined)
+      throw usageError('feedback compact: --keep belongs to --lake. See feedback compact --help.')
+    const { before, after } = await compactSnapshot(place, opening)
+    await io.print(options.json ? formatJson({ before, after }) : describeSizes(place, before, after))
+    return 0
+  },
+})

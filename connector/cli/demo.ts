@@ -1,0 +1,218 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import * as E from 'fp-ts/Either'
+import { systemClock } from '../api'
+import {
+  CommandError,
+  type CommandIo,
+  defineCommand,
+  defined,
+  getOrThrow,
+  runOrThrow,
+  systemFailure,
+  usageError,
+} from '../cdk'
+import { sourceFormat } from '../config'
+import { readReport, renderReport } from '../report'
+import { type ConfiguredSource, checkSource, createSource, syncSnapshot } from '../runtime'
+import { type Sandbox, type ServiceKind, startSandbox } from '../sandbox'
+import { verifySnapshot } from '../snapshot'
+import { findStateProblem, streams } from '../streams'
+import { readSandboxFlags } from './sandbox-flags'
+import { useSnapshot } from './snapshot-file'
+import { formatCheckCounts, formatSyncOutcome } from './table'
+
+/** The two files that the demo leaves in the current folder; replaced by each run. */
+const snapshotPath = 'feedback-demo.duckdb'
+const reportPath = 'feedback-demo.html'
+
+/** Rows in a page of public reviews and comments; with smaller pages, the demo would spend most of its time on requests. */
+const feedbackPageSize = 500
+
+/** They ask the views, where a rating of 0 is none and days are those of the reporting time zone. */
+const exampleQueries = [
+  'SELECT source_name, count(*) AS reviews, count(rating) AS rated, round(avg(rating), 2) AS mean_rating FROM reviews_current GROUP BY 1 ORDER BY 2 DESC',
+  'SELECT location_name, rated, rating_estimate, rating_low, rating_high FROM location_scorecard ORDER BY rating_low DESC LIMIT 5',
+  `SELECT strftime(day, '%Y-%m') AS month, sum(reviews)::BIGINT AS reviews FROM review_daily GROUP BY 1 ORDER BY 1 DESC LIMIT 6`,
+]
+
+export const demoCommand = defineCommand({
+  name: 'demo',
+  summary: 'Shows the connector at work with its own sandbox: sync, change, sync again, verify.',
+  options: {
+    full: {
+      type: 'boolean',
+      help: 'Also read the streams by entity (comments, transparency reviews, ratings), with 10_000 reviews',
+    },
+    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; default 2_000' },
+    like: {
+      type: 'string',
+      value: 'KIND',
+      help: 'specification, the default, or published, as feedback sandbox has it',
+    },
+  },
+  examples: ['feedback demo', 'feedback demo --full', 'feedback demo --like published'],
+  notes: `Writes ${snapshotPath} and ${reportPath} into this folder, over older ones. Exit status: 0, or 1 if a check failed.`,
+  run: async (io, { options }) => {
+    const startedAt = Date.now()
+    const reviews = Number(options.reviews ?? (options.full ? 10_000 : 2_000))
+    if (!Number.isInteger(reviews) || reviews < 1)
+      throw usageError(`--reviews must be a whole number of at least 1, not ${options.reviews}.`)
+    const flags = readSandboxFlags(defined({ like: options.like }))
+    if (E.isLeft(flags)) throw usageError(`feedback demo: ${flags.left}. See feedback demo --help.`)
+    const { like = 'specification' } = flags.right
+    io.printProgress('Starting a service on this machine…')
+    const behind = startedAt - endOfLastMonth(startedAt)
+    const now = (): number => Date.now() - behind
+    const sandbox = await startSandbox({ reviews, like, limits: { maxPerPage: feedbackPageSize }, now })
+    try {
+      const ok = await runSteps(io, sandbox, { like, isFull: options.full, now })
+      await io.print(
+        `\nDone in ${((Date.now() - startedAt) / 1_000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
+      )
+      if (ok)
+        for (const sql of exampleQueries)
+          await io.print(`  node ${programPath()} query --db ${snapshotPath} "${sql}"\n`)
+      await writeReport()
+      await io.print(`\nIts report, for a browser: ${reportPath}\n`)
+      return ok ? 0 : 1
+    } finally {
+      await sandbox.close()
+    }
+  },
+})
+
+/** Half an hour before the current month began, in UTC: what changes at such a service belongs to the month that the report is about. */
+const endOfLastMonth = (now: number): number => {
+  const date = new Date(now)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) - 30 * 60_000
+}
+
+/** Writes the report beside the snapshot; readable to its owner only, as the snapshot. */
+const writeReport = async (): Promise<void> => {
+  const page = renderReport(
+    await useSnapshot(snapshotPath, 'read', (snapshot) => readReport(snapshot, { now: Date.now(), findStateProblem })),
+  )
+  await rm(reportPath, { force: true })
+  await writeFile(reportPath, page, { mode: 0o600 })
+}
+
+/** The path of the command as it can be typed in the current folder. */
+const programPath = (): string => relative('.', join(__dirname, '..', 'bin', 'feedback.js'))
+
+/** Lets the service change, and says in numbers that add up what the next sync has to read. */
+const changeService = async (io: CommandIo, sandbox: Sandbox): Promise<void> => {
+  const before = new Map((await sandbox.truth()).reviews.map(({ id, modifiedTime }) => [id, modifiedTime]))
+  await sandbox.churn({ change: 300, delete: 100, add: 200 })
+  const after = new Map((await sandbox.truth()).reviews.map(({ id, modifiedTime }) => [id, modifiedTime]))
+  const count = (number: number) => number.toLocaleString('en')
+  const ids = [...before.keys()]
+  const deleted = ids.filter((id) => !after.has(id)).length
+  const modified = ids.filter((id) => after.has(id) && after.get(id) !== before.get(id)).length
+  const added = [...after.keys()].filter((id) => !before.has(id)).length
+  const lost = Math.min(300, before.size) - modified
+  await io.print(
+    `\nThe service changes: ${count(modified + lost)} reviews are modified, then ${count(deleted)} are deleted${lost === 0 ? '' : `, ${count(lost)} of the modified ones among them`}, and ${count(added)} arrive.\n` +
+      `To read: ${count(modified)} modified and ${count(added)} new reviews, ${count(modified + added)} in all, and ${count(deleted)} deletions; ${count(before.size)} - ${count(deleted)} + ${count(added)} = ${count(after.size)} reviews remain.\n`,
+  )
+}
+
+/** What the service is like, whether the streams by entity are read too, and the clock of both, in milliseconds since 1970. */
+type DemoChoice = { readonly like: ServiceKind; readonly isFull: boolean; readonly now: () => number }
+
+/** What a sync of the demo reads, and the service that it is compared with. */
+type DemoSync = { readonly source: ConfiguredSource; readonly sandbox: Sandbox; readonly streams: typeof streams }
+
+/** Their requests are many, which a first look need not wait for. */
+const entityStreams = ['comments', 'transparency_reviews', 'entity_ratings']
+
+/** Both syncs with a change of the service between them; returns whether all checks hold. */
+const runSteps = async (io: CommandIo, sandbox: Sandbox, choice: DemoChoice): Promise<boolean> => {
+  const { like, isFull, now } = choice
+  const opened = getOrThrow(
+    createSource(toDemoConfig(sandbox, choice), {
+      clock: (stop) => ({ ...systemClock(stop), now }),
+      proxyVariables: io.env,
+    }),
+  )
+  const source = { ...opened, env: { ...opened.env, now } }
+  const chosen = streams.filter(({ name }) => isFull || !entityStreams.includes(name))
+  try {
+    await io.print(
+      `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews, ${kindNames[like]}, listens at ${sandbox.url}.\n`,
+    )
+    for (const warning of await runOrThrow(checkSource(source))) io.printWarning(warning)
+    await io.print('check     address, token and permissions are good\n')
+    await io.print(`discover  ${chosen.map(({ name }) => name).join(', ')}\n`)
+    for (const name of [snapshotPath, `${snapshotPath}.wal`]) await rm(name, { force: true })
+    const syncAll = (title: string) => syncAndVerify(io, { source, sandbox, streams: chosen }, title)
+    const firstOk = await syncAll('The first sync reads everything into')
+    await changeService(io, sandbox)
+    sandbox.forward(quietSeconds)
+    return (await syncAll('The second sync reads the changes into')) && firstOk
+  } finally {
+    await source.close()
+  }
+}
+
+/** A sync leaves the changes of the last 5 seconds to the next one, so the clock of the service moves on by more. */
+const quietSeconds = 6
+
+/** Runs one sync and verifies its file; returns whether both succeeded. */
+const syncAndVerify = async (
+  io: CommandIo,
+  { source, sandbox, streams }: DemoSync,
+  title: string,
+): Promise<boolean> => {
+  await io.print(`\n${title} ${snapshotPath}:\n\n`)
+  const { outcome, streams: outcomes } = await syncSnapshot(io, source, {
+    path: snapshotPath,
+    streams,
+    syncMode: 'incremental',
+    history: true,
+  })
+  await io.print(formatSyncOutcome(outcomes))
+  if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped. Run it again: it starts anew.'))
+  return useSnapshot(snapshotPath, 'read', async (snapshot) => {
+    const results = await verifySnapshot(snapshot, findStateProblem)
+    const failed = results.filter(({ ok }) => !ok)
+    for (const { name, explain, examples } of failed)
+      io.printWarning(`verify: ${name} fails. ${explain} ${examples.join('; ')}`)
+    const loadedReviews = Number(await snapshot.db.scalar('SELECT count(*) FROM reviews'))
+    const serviceReviews = (await sandbox.truth()).reviews.length
+    await io.print(
+      `\nverify    ${formatCheckCounts(results)}; ${loadedReviews.toLocaleString('en')} reviews in the file, ${serviceReviews.toLocaleString('en')} in the service\n`,
+    )
+    return outcome === 'complete' && failed.length === 0
+  })
+}
+
+const kindNames: Readonly<Record<ServiceKind, string>> = {
+  specification: 'like the specification',
+  published: 'like published deployments',
+}
+
+/** The connector's configuration for a sandbox; the default form of the token request is that of published deployments. */
+const toDemoConfig = (
+  { url, applicationId, applicationSecret, tokenUrl }: Sandbox,
+  { like, isFull }: Omit<DemoChoice, 'now'>,
+) =>
+  getOrThrow(
+    sourceFormat.decode({
+      base_url: url,
+      credentials: {
+        auth_type: 'application',
+        application_id: applicationId,
+        application_secret: applicationSecret,
+        ...(like === 'published'
+          ? {}
+          : {
+              token_url: tokenUrl,
+              token_request: { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
+            }),
+      },
+      start_date: '2000-01-01T00:00:00Z',
+      ...(isFull ? { entities: { from_reviews: { locations: true } } } : {}),
+      feedback_filters: { per_page: feedbackPageSize },
+    }),
+  ).config

@@ -1,0 +1,75 @@
+import { suggestName, usageError } from '../cdk'
+
+export const rowFormats = ['table', 'csv', 'json', 'jsonl', 'markdown', 'parquet'] as const
+export type RowFormat = (typeof rowFormats)[number]
+
+/** The ending of a file's name, such as csv, in small letters; empty without a file or an ending. */
+export const readEnding = (path: string | undefined): string => /\.(\w+)$/.exec(path ?? '')?.[1]?.toLowerCase() ?? ''
+const rowEndings: Readonly<Record<string, RowFormat>> = {
+  csv: 'csv',
+  json: 'json',
+  jsonl: 'jsonl',
+  ndjson: 'jsonl',
+  md: 'markdown',
+  parquet: 'parquet',
+}
+
+const isFormat = (name: string): name is RowFormat => rowFormats.some((format) => format === name)
+
+/** The format that the options of a query ask for, else that of the ending of its file, else a table. */
+export const chooseRowFormat = (options: {
+  readonly format: string | undefined
+  readonly json: boolean
+  readonly out: string | undefined
+  readonly spreadsheet: boolean
+}): RowFormat => {
+  const format = options.format ?? (options.json ? 'jsonl' : (rowEndings[readEnding(options.out)] ?? 'table'))
+  if (!isFormat(format))
+    throw usageError(
+      `--format must be one of ${rowFormats.join(', ')}, not ${format}.${suggestName(format, rowFormats)}`,
+    )
+  if (options.json && !format.startsWith('json'))
+    throw usageError(`--json prints JSON, and --format says ${format}. Leave one of them out.`)
+  if (format === 'parquet' && options.out === undefined)
+    throw usageError('--format parquet needs --out FILE, since Parquet is no text.')
+  if (options.spreadsheet && format !== 'csv') throw usageError('--spreadsheet is for --format csv.')
+  return format
+}
+
+export const reportFormats = ['html', 'md', 'json', 'csv'] as const
+export type ReportFormat = (typeof reportFormats)[number]
+const reportEndings: Readonly<Record<string, ReportFormat>> = {
+  html: 'html',
+  htm: 'html',
+  md: 'md',
+  markdown: 'md',
+  json: 'json',
+  csv: 'csv',
+}
+
+/** What the user would open with a program that cannot read a report. */
+const otherEndings = ['pdf', 'xls', 'xlsx', 'doc', 'docx', 'txt', 'tsv', 'jsonl', 'parquet', 'xml']
+
+/** The format that the options of a report ask for, else that of the ending of its file, else the page. */
+export const chooseReportFormat = (options: {
+  readonly format: string | undefined
+  readonly json: boolean
+  readonly out: string | undefined
+}): ReportFormat => {
+  const ending = readEnding(options.out)
+  const wanted = options.format ?? (options.json ? 'json' : (reportEndings[ending] ?? 'html'))
+  const format = reportFormats.find((name) => name === wanted)
+  if (format === undefined)
+    throw usageError(
+      `--format must be one of ${reportFormats.join(', ')}, not ${wanted}.${suggestName(wanted, reportFormats)}`,
+    )
+  if (options.json && format !== 'json')
+    throw usageError(`--json prints JSON, and --format says ${format}. Leave one of them out.`)
+  if (options.format === undefined && !options.json && otherEndings.includes(ending))
+    throw usageError(
+      `--out ${options.out}: a report is html, md, json or csv. Give such an ending, or --format; a browser prints the page as PDF.`,
+    )
+  if (format === 'html' && options.out === undefined)
+    throw usageError('Give --out FILE for the page to write, or --format md, json or csv.')
+  return format
+}

@@ -1,0 +1,80 @@
+import { usageError } from '../cdk'
+import {
+  type FilterValues,
+  findQuestion,
+  type Question,
+  type QuestionFilter,
+  questionFilters,
+  questions,
+  suggestQuestion,
+} from '../snapshot'
+
+/** What narrows a question; the last one is for any query. */
+export const questionOptions = {
+  region: { type: 'string', value: 'NAME', help: 'With a question: only this region' },
+  location: { type: 'string', value: 'ID|NAME', help: 'With a question: only this location' },
+  source: { type: 'string', value: 'ID|NAME', help: 'With a question: only this source' },
+  provider: { type: 'string', value: 'ID|NAME', help: 'With a question: only this provider' },
+  owner: { type: 'string', value: 'NAME|MAIL', help: 'With a question: only tasks of this owner' },
+  month: { type: 'string', value: 'YYYY-MM', help: 'With a question: only this month' },
+  limit: { type: 'string', value: 'N', help: 'At most so many rows' },
+} as const
+
+/** One word is the name of a question: SQL has more. */
+export const isName = (text: string): boolean => /^[\w-]+$/.test(text)
+
+/** Whether a text has no statement: nothing but comments and semicolons. */
+export const isBlank = (text: string): boolean => text.replaceAll(/--.*|\/\*[\s\S]*?\*\/|[;\s]/g, '') === ''
+
+export const decodeLimit = (text: string | undefined): number | undefined => {
+  if (text !== undefined && !/^[1-9]\d{0,14}$/.test(text))
+    throw usageError(`--limit must be a whole number of at least 1, such as 20, not ${text}.`)
+  return text === undefined ? undefined : Number(text)
+}
+
+export const requireQuestion = (name: string): Question => {
+  const question = findQuestion(name)
+  if (question !== undefined) return question
+  throw usageError(
+    `There is no question ${name}.${suggestQuestion(name)} feedback query --list prints them; the rows of a table are "FROM ${name}".`,
+  )
+}
+
+export const decodeFilters = (
+  options: {
+    readonly [K in QuestionFilter]: string | undefined
+  },
+  text: string,
+): FilterValues => {
+  const given = questionFilters.filter((filter) => options[filter] !== undefined)
+  if (options.month !== undefined && !/^\d{4}-(0[1-9]|1[0-2])$/.test(options.month))
+    throw usageError(`--month must be a month such as 2026-10, not ${options.month}.`)
+  if (!isName(text)) {
+    if (given.length > 0) throw usageError(`--${given[0]} is for a named question. Write it into the SQL.`)
+    return {}
+  }
+  const { name, filters } = requireQuestion(text)
+  const wrong = given.find((filter) => !filters.includes(filter))
+  if (wrong !== undefined)
+    throw usageError(
+      `${name} cannot be asked of one ${wrong}. ${filters.length === 0 ? 'It has no filters' : `Its filters are ${filters.map((filter) => `--${filter}`).join(', ')}`}.`,
+    )
+  return Object.fromEntries(given.map((filter) => [filter, options[filter]]))
+}
+
+/** The questions with their filters, in lines that a narrow terminal shows whole. */
+export const formatQuestions = (): string => {
+  const width = Math.max(...questions.map(({ name }) => name.length)) + 4
+  const formatQuestion = ({ name, description, filters }: Question) =>
+    `${`  ${name}`.padEnd(width)}${description}\n${' '.repeat(width)}${filters.map((filter) => `--${filter}`).join(' ')}\n`
+  const [models, others] = [true, false].map((isModel) =>
+    questions.filter(({ name, view }) => (name === view) === isModel).map(formatQuestion),
+  )
+  return [
+    'Questions, each with the options that leave only a part of the rows:\n',
+    ...(others ?? []),
+    '\nModels, each row of them:\n',
+    ...(models ?? []),
+    '\nEach takes --regions, --limit and --format too, as in feedback query --db FILE task-ageing --limit 10.\n',
+  ].join('')
+}

@@ -1,0 +1,64 @@
+import { type CutRecord, createOffsetReader, type FieldOffsets, rawFieldText } from '../export'
+
+const namedFields = { id: 'value', reviewModifiedTime: 'value' } as const
+
+/** A child record gets these members from its review; members of the same names that it already has are left out. */
+const reviewKeyFields = { reviewId: 'value', reviewModifiedTime: 'value' } as const
+const contentKeyFields = { ...reviewKeyFields, contentId: 'value' } as const
+
+/** The fields of a review that streams read: a cutter must record their offsets. */
+export const reviewFieldTree = {
+  modifiedTime: 'value',
+  location: namedFields,
+  provider: { ...namedFields, npi: 'value' },
+  source: namedFields,
+  contents: [
+    {
+      ...reviewKeyFields,
+      id: 'value',
+      sentiments: [{ ...contentKeyFields, id: 'value', category: 'value', subCategory: 'value' }],
+      liabilities: [{ ...contentKeyFields, liabilityId: 'value' }],
+    },
+  ],
+  taskDetails: reviewKeyFields,
+  engagements: [{ ...reviewKeyFields, position: 'value' }],
+} as const
+
+/** The fields of a review as offsets in its output text. Every attribute has its declared type or is null. */
+export type ReviewFields = {
+  readonly json: Uint8Array
+  readonly members: ReviewMembers
+  /** `"reviewModifiedTime":…`, as JSON text in latin1: the member that a child record gets. */
+  readonly modifiedTimeMember: string
+  /** `"reviewId":…,"reviewModifiedTime":…`: the review and the version that a child record belongs to. */
+  readonly versionMembers: string
+}
+
+export type ReviewMembers = FieldOffsets<typeof reviewFieldTree>
+
+/** A review of an export page; `readFields` locates its fields at the first call and keeps them. */
+export type ReviewItem = { readonly record: CutRecord; readonly readFields: () => ReviewFields }
+const locateFields = createOffsetReader(reviewFieldTree)
+const readReviewFields = (record: CutRecord): ReviewFields => {
+  const { json } = record
+  const members = locateFields(record)
+  const { modifiedTime } = members
+  const modifiedTimeMember = `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawFieldText(json, modifiedTime)}`
+  return {
+    json,
+    members,
+    modifiedTimeMember,
+    versionMembers: `"reviewId":${record.id},${modifiedTimeMember}`,
+  }
+}
+
+export const createReviewItem = (record: CutRecord): ReviewItem => {
+  let fields: ReviewFields | undefined
+  return {
+    record,
+    readFields: () => {
+      fields ??= readReviewFields(record)
+      return fields
+    },
+  }
+}
