@@ -190,7 +190,7 @@ export const isSuccessStatus = (status: unknown): boolean => {
 }
 
 /** Whether the code of a status in a body is the status of an HTTP error. */
-export const hasErrorCode = (status: unknown): boolean => {
+const hasErrorCode = (status: unknown): boolean => {
   const code = Number(statusMember(status, 'code') ?? 0)
   return code >= 300 && code < 600
 }

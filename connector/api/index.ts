@@ -12,7 +12,6 @@ export {
   describeApplicationError,
   isExportError,
   isRefusalInBody,
-  isSuccessStatus,
   isTokenError,
   isUnreachableCode,
   maskAttributeName,
@@ -25,7 +24,7 @@ export { type Clock, systemClock } from './http/rate-limit'
 export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
 export { parseHeaderDate } from './http/retry-after'
 export type { TokenReport } from './http/token'
-export { type ExpiryFormat, expiryFormat, resolveTokenUrl } from './http/token-exchange'
+export { expiryFormat, resolveTokenUrl } from './http/token-exchange'
 export { checkRedisUrl, checkUrl } from './http/url'
 export {
   type LookupList,

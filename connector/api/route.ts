@@ -98,5 +98,6 @@ export const toDecodeError = (errors: t.Errors): Extract<ApiError, { _tag: 'Deco
       `expected ${expected === undefined ? 'something else' : (annotationsOf(expected as t.Any).type ?? expected.name)}`,
   }
 }
-export const isComposite = (codec: t.Decoder<unknown, unknown> | undefined): boolean =>
+
+const isComposite = (codec: t.Decoder<unknown, unknown> | undefined): boolean =>
   codec instanceof t.IntersectionType || codec instanceof t.UnionType

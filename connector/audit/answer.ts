@@ -138,7 +138,7 @@ const readCsvTable = (body: string): E.Either<Failure, AnswerTable> => {
 }
 
 /** What an answer says in sum. */
-export type AnswerSummary = {
+type AnswerSummary = {
   readonly of: AuditAnswer['of']
   /** How many buckets or reviews differ. */
   readonly differences: number

@@ -22,7 +22,7 @@ export type ServiceDimensions = {
 /** What the newest review says of a dimension. `digest`: of its name; empty where two reviews of one time contradict each other. */
 type ExpectedDimension = { readonly id: string; readonly version: number; readonly digest: string }
 
-export type ExpectedDimensions = {
+type ExpectedDimensions = {
   readonly stream: string
   readonly cutoff: number
   /** The attributes that are compared beside the key. */

@@ -25,7 +25,6 @@ export {
   deleteStatement,
   type Expected,
   formatSeed,
-  type ServiceVersion,
   type ServiceVersions,
   useExpected,
 } from './comparison'

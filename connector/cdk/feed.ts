@@ -124,7 +124,7 @@ export async function* takeUntilAbort<A>(signal: AbortSignal, input: AsyncIterab
 }
 
 /** Where one caller waits until a condition holds. */
-export type ConditionVariable = {
+type ConditionVariable = {
   /** Checks the condition again. */
   readonly notify: () => void
   /** Resolves once `condition` holds; checked at once and at every `notify`. */

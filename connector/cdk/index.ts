@@ -20,7 +20,7 @@ export {
   destinationSpecLine,
   selectAllStreams,
 } from './airbyte/catalog'
-export { connectionStatusLine, encodeAirbyte, errorTraceLine } from './airbyte/encode'
+export { connectionStatusLine, encodeAirbyte } from './airbyte/encode'
 export {
   configOptionFor,
   configuredCatalogOption,
@@ -39,7 +39,6 @@ export {
   toConfiguredStream,
   toInputStream,
 } from './catalog'
-export { mergeConfigs, readConfigFromEnvironment } from './config/environment'
 export {
   describeField,
   enumField,
@@ -57,10 +56,10 @@ export {
   textField,
   timeField,
 } from './config/fields'
-export { readJsonFile, readStateFile } from './config/files'
+export { readJsonFile } from './config/files'
 export { addFilePath, type ConfigFormat, createConfigFormat } from './config/format'
 export { loadConfig } from './config/load'
-export { configFailure, type Failure, pathFailure, systemFailure, transientFailure, unexpectedFailure } from './failure'
+export { configFailure, type Failure, pathFailure, systemFailure, transientFailure } from './failure'
 export {
   batchFeed,
   chainEffect,
@@ -76,11 +75,11 @@ export {
   unfoldFeed,
 } from './feed'
 export { decodeInput, decodeMixedInput } from './input'
-export { fitsDouble, JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
+export { fitsDouble, parseExactJson, printExactJson, printJsonText } from './json/exact'
 export { readMembersAt, readObjectMembers, stringAt } from './json/members'
 export { parseJson } from './json/parse'
 export { decodeValue } from './json/validate'
-export { joinText, splitLines } from './lines'
+export { joinText } from './lines'
 export type {
   Derivation,
   InputRecord,
@@ -100,35 +99,21 @@ export {
   describeFailure,
   failureStatus,
   personConventions,
-  type ReportFailure,
-  reportAirbyteFailure,
   singerConventions,
 } from './program/exit'
 export { setHeapGrowth } from './program/heap'
-export type { LineEditor } from './program/line-editor'
 export { findNearestName, suggestName } from './program/names'
-export {
-  type CommandOption,
-  type CommandOptions,
-  formatHelp,
-  type ParsedOptions,
-  parseOptions,
-} from './program/options'
+export { type CommandOption, type CommandOptions, type ParsedOptions, parseOptions } from './program/options'
 export { runProgram } from './program/program'
 export { progressDelay } from './program/progress'
 export type { Program } from './program/run-command'
-export { createStdoutWriter } from './program/stdout'
-export type { LogEntry, Protocol, ProtocolOutput } from './protocol'
-export { type CheckpointInterval, type ReadRun, readStreams } from './read'
-export { createRedactor, findSecrets, redactFailure } from './redact'
+export type { LogEntry, Protocol } from './protocol'
+export { createRedactor, redactFailure } from './redact'
 export { protocols, runSource, type SourceDeclaration } from './run-source'
 export { Instant, Int64, Integer, toInstant, toMillis } from './scalar'
 export { annotate, annotationsOf, defined, type JsonSchema, mapDefined, toJsonSchema } from './schema'
-export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog } from './singer/catalog'
 export {
   createSingerLogger,
-  formatJsonLog,
-  formatPlainLog,
   printDescription,
   requireConfigPaths,
   type SingerProgram,
@@ -137,7 +122,6 @@ export {
   singerOptions,
   withLoggedWarnings,
 } from './singer/command-line'
-export { metricLogEntry } from './singer/encode'
 export { createTapCommand } from './singer/tap-command'
 export {
   type BatchAnswer,
@@ -164,7 +148,7 @@ export {
   type SourceProgram,
   serviceOfState,
 } from './source-program'
-export { decodeAirbyteState, decodeSingerState, formatStateFile, type SingerState } from './state-file'
+export { formatStateFile } from './state-file'
 export {
   defineStream,
   encodeRow,

@@ -33,7 +33,7 @@ const newline = 0x0a
 const carriageReturn = 0x0d
 
 /** Lines that came together, without their line ends. `isCut`: the input ended within this one line. */
-export type LineBatch = { readonly lines: ReadonlyArray<Buffer>; readonly isCut: boolean }
+type LineBatch = { readonly lines: ReadonlyArray<Buffer>; readonly isCut: boolean }
 
 /** The lines of a stream of bytes, without their line ends; the lines of a chunk come together. A line within a chunk is not copied. */
 export async function* splitLines(input: AsyncIterable<Uint8Array>): AsyncIterable<LineBatch> {

@@ -13,7 +13,7 @@ import { defined } from './schema'
 import type { HoldsRows, Stream } from './stream'
 
 /** A request that was answered, for the log: its operation, HTTP status and duration in milliseconds. */
-export type RequestReport = { readonly operation: string; readonly status: number; readonly millis: number }
+type RequestReport = { readonly operation: string; readonly status: number; readonly millis: number }
 
 export type ConnectOptions = {
   /** Aborted when the run is stopped. */
@@ -142,7 +142,7 @@ export type MessageCopy = {
 export type ReadOutcome = 'complete' | 'failed' | 'stopped'
 
 /** What a run reads, and from where it goes on. `order`: the streams in another order than the source's. */
-export type ReadSelection<Env> = Pick<ReadRun<Env>, 'catalog' | 'state' | 'previous' | 'holdsRows' | 'derives'> & {
+type ReadSelection<Env> = Pick<ReadRun<Env>, 'catalog' | 'state' | 'previous' | 'holdsRows' | 'derives'> & {
   readonly order?: ReadonlyArray<Stream<Env>>
 }
 
@@ -200,7 +200,7 @@ export const consumeMessages = async <Env>(
 }
 
 /** The message with its texts redacted; records and states are data and stay as they are. */
-export const redactMessage = (redact: (text: string) => string, message: Message): Message => {
+const redactMessage = (redact: (text: string) => string, message: Message): Message => {
   if (message._tag === 'Failed') return { ...message, failure: redactFailure(redact, message.failure) }
   return message._tag === 'Log' ? { ...message, message: redact(message.message) } : message
 }

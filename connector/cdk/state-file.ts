@@ -25,7 +25,7 @@ const parseTexts = (value: unknown): unknown => {
 }
 
 /** The value of a Singer state: the value itself, a printed STATE line, or the output of `meltano state get`; none for anything else. */
-export const findSingerState = (text: unknown): O.Option<Readonly<Record<string, unknown>>> => {
+const findSingerState = (text: unknown): O.Option<Readonly<Record<string, unknown>>> => {
   const given = parseText(text)
   if (!t.UnknownRecord.is(given)) return O.none
   if (given.type === 'STATE' && 'value' in given) return findSingerState(given.value ?? {})
@@ -36,7 +36,7 @@ export const findSingerState = (text: unknown): O.Option<Readonly<Record<string,
 }
 
 /** The bookmarks that are not empty, by stream. */
-export const bookmarksOf = (value: Readonly<Record<string, unknown>>): SourceState =>
+const bookmarksOf = (value: Readonly<Record<string, unknown>>): SourceState =>
   t.UnknownRecord.is(value.bookmarks)
     ? Object.fromEntries(
         Object.entries(value.bookmarks).filter(

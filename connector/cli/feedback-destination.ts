@@ -158,13 +158,6 @@ const checkOperations = (catalog: ConfiguredCatalog): E.Either<Failure, Configur
 const writeStatus = ({ failures, inputFailures }: WriteResult): number =>
   failures.length === 0 && inputFailures.length === 0 ? 0 : 1
 
-export const airbyteDestinationCommands = {
-  spec: destinationSpecCommand,
-  check: destinationCheckCommand,
-  discover: destinationDiscoverCommand,
-  write: destinationWriteCommand,
-}
-
 const targetProgram: SingerProgram = {
   name: 'target-feedback',
   description: 'Singer target for the Feedback Data Service: visit_records and locations',

@@ -4,7 +4,7 @@ export const rowFormats = ['table', 'csv', 'json', 'jsonl', 'markdown', 'parquet
 export type RowFormat = (typeof rowFormats)[number]
 
 /** The ending of a file's name, such as csv, in small letters; empty without a file or an ending. */
-export const readEnding = (path: string | undefined): string => /\.(\w+)$/.exec(path ?? '')?.[1]?.toLowerCase() ?? ''
+const readEnding = (path: string | undefined): string => /\.(\w+)$/.exec(path ?? '')?.[1]?.toLowerCase() ?? ''
 const rowEndings: Readonly<Record<string, RowFormat>> = {
   csv: 'csv',
   json: 'json',

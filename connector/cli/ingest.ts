@@ -78,7 +78,7 @@ const unconfiguredStreamFailure = (stream: string): Failure =>
     `The input has the stream ${stream}, which the catalog does not have. Give the catalog of that run with --catalog.`,
   )
 
-export type IngestOptions = {
+type IngestOptions = {
   /** Each file is a run of its own; without a file, stdin is one run. */
   readonly files: ReadonlyArray<string>
   readonly catalog: ConfiguredCatalog | undefined

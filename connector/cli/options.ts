@@ -26,7 +26,7 @@ export const dryRunOption = {
 } as const satisfies CommandOption
 
 /** A snapshot in a file that must exist. */
-export const dbOption = {
+const dbOption = {
   type: 'string',
   value: 'FILE',
   help: 'The DuckDB file',
@@ -45,7 +45,7 @@ const waitOption = {
   help: 'How long to wait while another process uses the file, such as 30s, 10m or 2h; not at all if left out',
 } as const satisfies CommandOption
 
-export const memoryLimitOption = {
+const memoryLimitOption = {
   type: 'string',
   value: 'SIZE',
   help: "What DuckDB may use at most, such as 512MB or 1GiB; a quarter of the machine's or the container's memory if left out, at most 1GiB",

@@ -52,7 +52,7 @@ export const refuseDatabaseAsOutput = async (out: string, db: string | undefined
 }
 
 /** A text at once or in parts, or what writes to a path, where an empty file is. */
-export type OutputContent = string | AsyncIterable<string> | ((path: string) => Promise<void>)
+type OutputContent = string | AsyncIterable<string> | ((path: string) => Promise<void>)
 
 /**
  * Replaces a file at once, so that a reader never sees a part of it. Only its owner can read the file, since it may

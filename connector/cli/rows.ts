@@ -74,7 +74,7 @@ export const formatMarkdownTable = (
     .join('')
 
 /** The formats that take a result row by row, whatever its size. */
-export const rowLayouts = {
+const rowLayouts = {
   csv: csvLayout(false),
   spreadsheet: csvLayout(true),
   json: (result) => {

@@ -76,8 +76,6 @@ const ApplicationFields = orderFields({
   )(sectionField(TokenRequestFields)),
 })
 
-export type Credentials = t.TypeOf<typeof AccessTokenFields> | t.TypeOf<typeof ApplicationFields>
-
 /** The address of the service and the credentials: the same in both configurations. */
 export const serviceFields = {
   base_url: describeField(

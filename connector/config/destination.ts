@@ -17,7 +17,7 @@ import {
 import { limitFields, locationLookupField, serviceFields } from './connection'
 
 /** JSON schemas of the objects that can be written to the service. */
-export type DestinationObjects = { readonly visit_records: JsonSchema; readonly locations: JsonSchema }
+type DestinationObjects = { readonly visit_records: JsonSchema; readonly locations: JsonSchema }
 
 /** A column name; null for an attribute that is not to be sent. */
 const columnField: t.Type<string | null | undefined, unknown> = Object.assign(

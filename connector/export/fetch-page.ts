@@ -30,7 +30,7 @@ export type ExportPageRequest = ExportRequest & { readonly offset: number; reado
 export type FetchPage = (request: ExportPageRequest, turn?: T.Task<void>) => TE.TaskEither<ApiError, ExportPage>
 
 /** The first difference between the request and its echo in the answer; undefined if there is none. An echo may leave out any attribute. */
-export const checkEcho = (request: ExportRequest, echo: ExportFilter): ApiError | undefined => {
+const checkEcho = (request: ExportRequest, echo: ExportFilter): ApiError | undefined => {
   const { modifiedTimeFrom, offset } = echo
   if (modifiedTimeFrom != null && toMillis(modifiedTimeFrom) !== toMillis(request.modifiedTimeFrom))
     return {

@@ -32,7 +32,7 @@ import { replaceViewsSql, versionsOf } from './relations'
 import { listLakeStreams, refreshedEntrySql, toVersions } from './streams'
 
 /** What a process has appended for one of its loads. */
-export type LoadProgress = {
+type LoadProgress = {
   readonly syncMode: string
   /** The least and the greatest cursor; undefined before the first row. */
   readonly range: { readonly least: string; readonly greatest: string } | undefined
@@ -50,7 +50,7 @@ export type Appending = {
 }
 
 /** A change with its rows, typed for its table: rows of its own records, and rows made from reviews. */
-export type AppendedRows = {
+type AppendedRows = {
   readonly change: Change
   readonly rows: TypedRows | undefined
   /** Whether the rows were made of reviews, and are counted as they are made. */
@@ -155,11 +155,7 @@ const addUndeclaredColumns = async (db: Database, received: Received): Promise<v
 }
 
 /** Appends typed rows, the states that cover them, and how far the loads have come. */
-export const appendRows = async (
-  appending: Appending,
-  appended: ReadonlyArray<AppendedRows>,
-  now: number,
-): Promise<void> => {
+const appendRows = async (appending: Appending, appended: ReadonlyArray<AppendedRows>, now: number): Promise<void> => {
   const { db, progress } = appending
   const measured = await measureRows(appending, appended)
   await db.transaction(async () => {

@@ -4,10 +4,10 @@
  * snapshot's tables show the newest of each key. What reads a snapshot reads a lake that `openLake` has opened;
  * Only `compactLake` and `forgetInLake` rewrite files, one process at a time.
  */
-export { compactLake, type KeptVersions, type LakeCompaction } from './compact'
+export { compactLake, type KeptVersions } from './compact'
 export { diffVersions } from './diff'
 export { forgetInLake } from './forget'
 export { createLakeLoader } from './loader'
 export { openLake, type PlaceOptions } from './open'
 export { type LakeShare, postgresPrefix } from './place'
-export { checkShare, endShare, listOpenShares, type MergeStates, openLakeStates, readLakeStates } from './shares'
+export { checkShare, endShare, listOpenShares, openLakeStates, readLakeStates } from './shares'

@@ -19,7 +19,7 @@ const frontOf = (most: number, length: number): number =>
   length < 2 ? 0 : Math.min(most, Math.max(1, Math.ceil(leastShare * length) - 1))
 
 /** A page that may be the last: where it began, and its rows. */
-export type LastPage<R extends ListRow> = { readonly offset: number; readonly rows: ReadonlyArray<R> }
+type LastPage<R extends ListRow> = { readonly offset: number; readonly rows: ReadonlyArray<R> }
 
 /** The request that will probably show the end behind a short page. */
 export const expectedProbe = ({ offset, rows }: LastPage<ListRow>) =>

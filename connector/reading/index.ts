@@ -12,7 +12,7 @@ export {
   type RunNote,
 } from './clock'
 export type { Completion, ReadItem } from './item'
-export type { Bounds, FetchListPage, List, ListError, ListPage, ListRow, PageRequest, Window } from './list'
+export type { Bounds, List, ListError, ListPage, PageRequest, Window } from './list'
 export { overlapSize } from './pages'
 export { type ReadStart, read } from './read'
 export {
@@ -25,4 +25,4 @@ export {
   readStartTime,
 } from './resume-token'
 export { isInRange, matchesSentRow, SentRange, SentRows } from './sent-rows'
-export { leavesOutRows, type Origin, type ReadEnv } from './session'
+export { leavesOutRows, type ReadEnv } from './session'

@@ -1,7 +1,7 @@
 import type { RowVersion } from './list'
 
 /** A row that was read. */
-export type KnownRow = RowVersion & {
+type KnownRow = RowVersion & {
   /** Where it stands among the rows of its pass. */
   readonly position: number
   /** Its place in the service's list when it was read last, as far as is known. */

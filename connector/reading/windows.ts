@@ -200,11 +200,7 @@ const estimateLength = async <R extends ListRow>(
 }
 
 /** Windows that together cover this one, each with about as many rows of the sample; undefined if they are too narrow. */
-export const divide = (
-  window: Window,
-  times: ReadonlyArray<number>,
-  parts: number,
-): ReadonlyArray<Window> | undefined => {
+const divide = (window: Window, times: ReadonlyArray<number>, parts: number): ReadonlyArray<Window> | undefined => {
   const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
   const sorted = [...times].sort((a, b) => a - b)
   const boundaries: number[] = []

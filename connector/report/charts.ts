@@ -3,7 +3,7 @@ import { GridComponent, type GridComponentOption } from 'echarts/components'
 import { type ComposeOption, init, use } from 'echarts/core'
 import { SVGRenderer } from 'echarts/renderers'
 
-export type ChartOption = ComposeOption<BarSeriesOption | LineSeriesOption | GridComponentOption>
+type ChartOption = ComposeOption<BarSeriesOption | LineSeriesOption | GridComponentOption>
 
 use([BarChart, LineChart, GridComponent, SVGRenderer])
 

@@ -54,7 +54,7 @@ export type RunStatistics = {
   readonly incomplete: ReadonlyArray<string>
 }
 /** An attribute that no schema declares; `first` and `last`: when its rows were read. */
-export type UndeclaredAttribute = {
+type UndeclaredAttribute = {
   readonly stream: string
   readonly attribute: string
   readonly rows: number

@@ -49,7 +49,7 @@ export const formatDuration = (seconds: number | null): string => {
   return `${count.toFixed(count < 10 ? 1 : 0)} ${unit}`
 }
 
-export const formatHours = (count: number | null): string => formatDuration(count === null ? null : count * 3600)
+const formatHours = (count: number | null): string => formatDuration(count === null ? null : count * 3600)
 
 /** A time in ISO 8601 as `2026-11-21 04:51` in a time zone; a dash for none. */
 export const formatMinute = (time: string | null, timeZone: string): string => {
@@ -134,7 +134,7 @@ export const renderPair = (...sections: ReadonlyArray<Html | undefined>): Html |
 export const renderSection = (title: string, ...content: ReadonlyArray<Html | undefined>): Html =>
   html`<section aria-labelledby="${toAnchor(title)}"><h2 id="${toAnchor(title)}">${title}</h2>${content}</section>`
 
-export const toAnchor = (title: string): string => title.toLowerCase().replaceAll(/[^a-z]+/g, '-')
+const toAnchor = (title: string): string => title.toLowerCase().replaceAll(/[^a-z]+/g, '-')
 
 export const renderNotice = (text: string): Html => html`<p class="quiet">${text}</p>`
 
@@ -178,7 +178,7 @@ export const formatChange = ({ unit }: Metric, change: number | null): string =>
 }
 
 /** Whether a change is for the better or the worse; undefined where it is neither. */
-export const judgeChange = ({ better }: Metric, { change }: Comparison): 'better' | 'worse' | undefined =>
+const judgeChange = ({ better }: Metric, { change }: Comparison): 'better' | 'worse' | undefined =>
   better === undefined || change === null || change === 0
     ? undefined
     : change > 0 === (better === 'higher')

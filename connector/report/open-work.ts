@@ -51,10 +51,10 @@ export type WorkItem = {
 /** A list of which the report has the first rows. `total`: how many there are now, of all months. */
 export type WorkList = { readonly total: number; readonly listed: ReadonlyArray<WorkItem> }
 
-export type AlertReason = 'overdue' | 'low_score' | 'high_liability'
+type AlertReason = 'overdue' | 'low_score' | 'high_liability'
 
 /** The alerts of one reason, or all: how many stand now, and how many of them are of reviews of the two months. */
-export type AlertCount = {
+type AlertCount = {
   readonly key: AlertReason | 'all'
   readonly name: string
   readonly total: number
@@ -63,7 +63,7 @@ export type AlertCount = {
 export type Alerts = WorkList & { readonly counts: ReadonlyArray<AlertCount> }
 
 /** The variables of the models that decide what an alert is. */
-export type AlertThresholds = { readonly alert_open_days: number; readonly alert_score: number }
+type AlertThresholds = { readonly alert_open_days: number; readonly alert_score: number }
 
 const alertReasons = ['overdue', 'low_score', 'high_liability'] as const
 

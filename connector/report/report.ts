@@ -69,7 +69,7 @@ export type Report = {
   readonly health: DataHealth
 } & Readonly<Record<GroupSectionName, ReadonlyArray<FigureGroup>>>
 
-export type ReviewRange = {
+type ReviewRange = {
   readonly reviews: number
   /** Reviews without a mention time that a review can have, which are in no month. */
   readonly undated: number

@@ -61,7 +61,7 @@ import {
 } from './client'
 
 /** A config made ready to write: the client of its service and what the sinks need. */
-export type ConfiguredDestination = Pick<ServiceClient, 'onWait' | 'close'> & { readonly target: SinkTarget }
+type ConfiguredDestination = Pick<ServiceClient, 'onWait' | 'close'> & { readonly target: SinkTarget }
 
 /** The largest answer that is accepted, in MB: an answer holds no more than an outcome for each record of a batch. */
 const maxResponseMb = 64

@@ -4,9 +4,9 @@
  * (`runWrite`), or the findings of a check. What the room needs DuckDB for is loaded when it is used.
  */
 export { type CheckStep, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
-export { runWrite, type WriteCaller } from './destination'
+export { runWrite } from './destination'
 export type { Finding } from './findings'
-export { auditedFeedbackStreams, createFeedbackService, type EntityService } from './service-feedback'
+export { auditedFeedbackStreams, createFeedbackService } from './service-feedback'
 export {
   auditedDimensions,
   auditedStreams,

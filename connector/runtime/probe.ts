@@ -155,7 +155,7 @@ const measurePages = (env: ProbeEnv): TaskEither<ProbeError, PageFacts> => {
 }
 
 /** The order that the rows show. */
-export const findOrder = (rows: ReadonlyArray<RowKey>): RowOrder => {
+const findOrder = (rows: ReadonlyArray<RowKey>): RowOrder => {
   const [first] = rows
   if (first === undefined) return 'no rows'
   if (rows.length === 1) return 'one row'

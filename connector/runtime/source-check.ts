@@ -95,7 +95,7 @@ const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<Sour
 type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
 
 /** Why nothing could be asked: the address does not answer as the service does, no token is issued, or it is refused. */
-export type ConnectionFailure = { readonly part: 'service' | 'issuer' | 'token'; readonly failure: Failure }
+type ConnectionFailure = { readonly part: 'service' | 'issuer' | 'token'; readonly failure: Failure }
 
 type ExportCheck = readonly [operation: { readonly name: string; readonly hasMentionTime: boolean }, fetch: FetchPage]
 

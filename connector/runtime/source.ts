@@ -89,7 +89,7 @@ const toPrivacy = ({ privacy: { drop, hash, hash_key } }: SourceConfig): Privacy
 export const identifySource = ({ base_url, credentials }: SourceConfig): ServiceIdentity =>
   identifyService(base_url, credentials.auth_type === 'application' ? credentials.application_id : undefined)
 
-export type SourceOptions = ServiceClientOptions & { readonly deletedAt?: DeletedAtColumn }
+type SourceOptions = ServiceClientOptions & { readonly deletedAt?: DeletedAtColumn }
 
 /** The source that a config describes; fails if an address is not allowed, an attribute cannot be hidden, or two keys contradict each other. */
 export const createSource = (config: SourceConfig, options: SourceOptions): E.Either<Failure, ConfiguredSource> =>

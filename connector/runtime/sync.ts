@@ -24,7 +24,7 @@ import { mergeStates, readScanStart, readStateCursor, type SourceEnv } from '../
 import { createRangeEstimate, formatTimeLeft, type RangeEstimate, type TimeRange } from './range-estimate'
 import { type ConfiguredSource, loadLakeRoom, loadSnapshotRoom } from './source'
 
-export type SyncOptions = PlaceOptions & {
+type SyncOptions = PlaceOptions & {
   /** The DuckDB file or the lake; created if it is missing. */
   readonly path: string
   readonly streams: ReadonlyArray<Stream<SourceEnv>>
@@ -53,7 +53,7 @@ export type StreamOutcome = {
   readonly failure: { readonly type: string; readonly message: string } | null
 }
 
-export type SyncResult = {
+type SyncResult = {
   readonly outcome: ReadOutcome
   readonly streams: ReadonlyArray<StreamOutcome>
   readonly failures: ReadonlyArray<Failure>

@@ -19,7 +19,7 @@ export const isTombstoneRecord = (columns: InputRecord): boolean =>
   tombstoneColumnNames.some((name) => columns[name] !== undefined && columns[name] !== null && columns[name] !== '')
 
 /** How the attributes of an object find their columns. */
-export type AttributeRules = {
+type AttributeRules = {
   readonly mapping: ColumnMapping
   /** Sent from columns of their own names though a mapping does not name them: what identifies a record or decides on it. */
   readonly essential: ReadonlySet<string>

@@ -61,9 +61,9 @@ const info = (message: string): SinkNote => ({ level: 'info', message: `location
 const warn = (message: string): SinkNote => ({ level: 'warn', message: `locations: ${message}` })
 
 /** The locations of the input by `formatLocationKey`, each as it was sent last; one whose record is wrong has its key alone, without `active`. */
-export type InputLocations = ReadonlyMap<string, Location>
+type InputLocations = ReadonlyMap<string, Location>
 
-export type ServicePlanRequest = {
+type ServicePlanRequest = {
   readonly service: ServiceList
   readonly input: InputLocations
   /** Whether the input is a complete list: what is not on it may be deactivated. */
@@ -180,7 +180,7 @@ export const planAgainstService = (request: ServicePlanRequest): E.Either<Failur
   )
 }
 
-export type ReadBackRequest = {
+type ReadBackRequest = {
   /** The locations that the service accepted, by `formatLocationKey`, each as it was sent last. */
   readonly accepted: InputLocations
   readonly before: ServiceList
@@ -188,7 +188,7 @@ export type ReadBackRequest = {
 }
 
 /** `isDelayed`: the service may not have applied everything yet. */
-export type ReadBack = { readonly notes: ReadonlyArray<SinkNote>; readonly isDelayed: boolean }
+type ReadBack = { readonly notes: ReadonlyArray<SinkNote>; readonly isDelayed: boolean }
 
 /** The most differences that are told one by one. */
 const maxToldDifferences = 100

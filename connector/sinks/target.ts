@@ -60,7 +60,7 @@ export const dryRunApi: SinkTarget['api'] = {
 }
 
 /** Whether the request may have been processed without a usable answer. Only requests that may be sent twice are sent again after it. */
-export const isUnanswered = (error: ApiError): boolean => {
+const isUnanswered = (error: ApiError): boolean => {
   switch (error._tag) {
     case 'Network':
       return mayHaveArrived(error)

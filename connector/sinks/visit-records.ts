@@ -56,7 +56,7 @@ const formatMissing = (visit: VisitRecord, isNamed: boolean): string =>
     .join('; ')
 
 /** A visit in the form that the service takes; the Left names each attribute that is wrong. `now` and `maxAge` in milliseconds. */
-export const normalizeVisit = (
+const normalizeVisit = (
   mappedVisit: VisitRecord,
   { now, maxAge }: { readonly now: number; readonly maxAge: number },
 ): E.Either<string, VisitRecord> => {
@@ -73,7 +73,7 @@ export const normalizeVisit = (
 /** The languages that need no mapping at the service (attribute languageValue). */
 const builtInLanguages = new Set(['en', 'es', 'de', 'fr', 'pt', 'zh', 'ko', 'vi', 'hi'])
 
-export const isBuiltInLanguage = (language: string): boolean => builtInLanguages.has(language)
+const isBuiltInLanguage = (language: string): boolean => builtInLanguages.has(language)
 
 /** Whether a text is the code of a language and not, say, a name of a person. */
 const isLanguageCode = (text: string): boolean =>
@@ -104,7 +104,7 @@ const valueAtPath = (columns: InputRecord, path: ReadonlyArray<string>): unknown
  * An id for a visit without one, the same for the same visit in every run: a hash of its stream and primary key, or of the whole
  * record if that has no key.
  */
-export const deriveVisitId = (
+const deriveVisitId = (
   { id, origin = id, key }: Pick<InputStream, 'id' | 'origin' | 'key'>,
   columns: InputRecord,
 ): string => {
@@ -133,7 +133,7 @@ const toVerdict = (outcome: string | undefined): RecordVerdict => {
  * Turns a result that names no visit, and whose status reports no success, into an application error: the service reports some errors with HTTP
  * status 200. That no visit at all was sent may be one; an outage, a rate limit and a refused token are others.
  */
-export const failOnErrorStatus =
+const failOnErrorStatus =
   (visitCount: number) =>
   (result: VisitRecordResult): E.Either<ApiError, VisitRecordResult> => {
     const { code, message } = result.status ?? {}

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { fingerprintSql, listStreamTables, type Table } from './store/tables'
 
-export type TableHash = { readonly table: string; readonly rows: number; readonly hash: string }
-export type ContentHash = { readonly hash: string; readonly tables: ReadonlyArray<TableHash> }
+type TableHash = { readonly table: string; readonly rows: number; readonly hash: string }
+type ContentHash = { readonly hash: string; readonly tables: ReadonlyArray<TableHash> }
 
 /**
  * The hash of the streams' tables and the states, independent of the order of rows: the same messages written into a
@@ -35,8 +35,8 @@ const rowHashSql = ({ name, columns }: Table): string => `
 
 const md5 = (text: string): string => createHash('md5').update(text).digest('hex')
 
-export type ColumnDifference = { readonly column: string; readonly a: string | null; readonly b: string | null }
-export type ValueDifference = ColumnDifference & { readonly key: string }
+type ColumnDifference = { readonly column: string; readonly a: string | null; readonly b: string | null }
+type ValueDifference = ColumnDifference & { readonly key: string }
 
 export type StreamDifference = {
   readonly stream: string

@@ -16,7 +16,7 @@ import { explainPathError, replaceFile, usePath } from './store/values'
 export const partitionFormats = { year: '%Y', month: '%Y-%m', day: '%Y-%m-%d' } as const
 export type ParquetPartition = keyof typeof partitionFormats
 
-export type ParquetExport = { readonly stream: string; readonly rows: number; readonly folder: string }
+type ParquetExport = { readonly stream: string; readonly rows: number; readonly folder: string }
 
 /** Names that Windows keeps for devices. */
 const deviceName = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i
@@ -180,7 +180,7 @@ export const exportQuery = async ({ db }: Snapshot, sql: string, path: string, l
 }
 
 /** A file as it is on the disk. */
-export type FileDigest = { readonly bytes: number; readonly sha256: string }
+type FileDigest = { readonly bytes: number; readonly sha256: string }
 
 /** A file that was rewritten. */
 export type RewrittenFile = { readonly path: string; readonly before: FileDigest; readonly after: FileDigest }

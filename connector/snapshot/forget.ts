@@ -120,7 +120,7 @@ const copyKeptRows = async (db: Database, tables: ReadonlyArray<StoredTable>): P
 }
 
 /** Where rows of a person may be: the tables of a file or a lake, and Parquet files. */
-export type Searched = {
+type Searched = {
   readonly tables: ReadonlyArray<StoredTable>
   readonly exported: ReadonlyArray<ParquetRows>
 }

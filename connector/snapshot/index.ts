@@ -65,16 +65,11 @@ export {
   readSnapshotState,
   requireService,
 } from './store/metadata'
-export {
-  defaultModelVariables,
-  type ModelOptions,
-  type ModelVariables,
-  type Region,
-} from './store/models'
+export { defaultModelVariables, type Region } from './store/models'
 export { encodeJsonValue, encodeTextValue } from './store/values'
 export { checkTimeZone, createModelViews, setReportingTimeZone } from './store/views'
 export type { CheckResult } from './verify/check'
 export { readSnapshotStreams, type SnapshotStream } from './verify/check'
 export type { FindStateProblem } from './verify/loads'
 export { compareReviews, type NextRead, type ServiceReview, type ServiceReviews } from './verify/service'
-export { type CheckCounts, countChecks, type OnStep, planRepair, verifySnapshot } from './verify/verify'
+export { countChecks, type OnStep, planRepair, verifySnapshot } from './verify/verify'

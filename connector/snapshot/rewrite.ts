@@ -7,10 +7,10 @@ import { chooseMemoryLimit } from './store/memory'
 import { replaceFile } from './store/values'
 
 /** The size of a file in bytes, before and after. */
-export type CompactResult = { readonly before: number; readonly after: number }
+type CompactResult = { readonly before: number; readonly after: number }
 
 /** How a file is rewritten. */
-export type Rewrite<A> = {
+type Rewrite<A> = {
   /** What is added to the name of the file as long as it is written. */
   readonly ending: 'compact' | 'forget'
   /** Fills the new database `new` from the old one, `old`, and checks it. */

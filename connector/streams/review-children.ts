@@ -18,6 +18,7 @@ const reviewKeyProps = {
   reviewId: describeAttribute('Id of the review')(Int64),
   reviewModifiedTime: describeAttribute('Last modification of the review this was read from')(Instant),
 }
+
 const contentKeyProps = { ...reviewKeyProps, contentId: describeAttribute('Id of the content it was found in')(Int64) }
 
 const { id: _content, sentiments: _sentiments, liabilities: _liabilities, ...contentProps } = ContentCodec.props

@@ -25,7 +25,7 @@ export const reviewFieldTree = {
 } as const
 
 /** The fields of a review as offsets in its output text. Every attribute has its declared type or is null. */
-export type ReviewFields = {
+type ReviewFields = {
   readonly json: Uint8Array
   readonly members: ReviewMembers
   /** `"reviewModifiedTime":…`, as JSON text in latin1: the member that a child record gets. */

@@ -115,7 +115,7 @@ const createHashSum = () => {
 export type StreamDigest = { readonly rows: number; readonly digest: bigint }
 
 /** The most versions of reviews that are kept, in at most 115 MB, and the most keys of other streams. */
-export const maxVersions = 2 ** 21
+const maxVersions = 2 ** 21
 const maxKeys = 200_000
 
 /** The most rows that a review has in a stream. */

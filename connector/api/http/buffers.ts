@@ -40,7 +40,7 @@ export const createBufferPool = (): BufferPool => {
 const defaultSize = 1 << 16
 
 /** The bytes of a response; call `release` when they are no longer read. */
-export type BodyBuffer = { readonly bytes: Buffer; readonly release: () => void }
+type BodyBuffer = { readonly bytes: Buffer; readonly release: () => void }
 
 /** A JSON text should not begin with a byte order mark, and a parser may ignore it (RFC 8259, section 8.1). */
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])

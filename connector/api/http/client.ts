@@ -62,7 +62,7 @@ const credentialSecrets = (credentials: ClientConfig['credentials']): ReadonlyAr
 }
 
 /** The texts that no output may hold. */
-export const clientSecrets = ({ credentials, rate_limit }: Pick<ClientConfig, 'credentials' | 'rate_limit'>) => [
+const clientSecrets = ({ credentials, rate_limit }: Pick<ClientConfig, 'credentials' | 'rate_limit'>) => [
   ...credentialSecrets(credentials),
   ...(rate_limit.redis_url === undefined
     ? []

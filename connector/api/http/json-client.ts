@@ -46,7 +46,7 @@ export type JsonClientOptions = {
 }
 
 /** Null and undefined are left out; a list is a repeated key. */
-export type JsonQuery = Readonly<Record<string, unknown>>
+type JsonQuery = Readonly<Record<string, unknown>>
 
 /**
  * Requests of one API, which share its rate limit. One is sent again after an outage, a lost connection or an answer that is not

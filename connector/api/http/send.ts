@@ -22,7 +22,7 @@ import type { TokenReport, TokenSource } from './token'
 import type { HttpResponse, Transport } from './transport'
 
 /** Every string inside a value. */
-export const collectTexts = (value: unknown): ReadonlyArray<string> =>
+const collectTexts = (value: unknown): ReadonlyArray<string> =>
   typeof value === 'string'
     ? [value]
     : typeof value === 'object' && value !== null
@@ -44,7 +44,7 @@ const readErrorMessage = (body: Buffer, hidden: ReadonlyArray<string>): string =
  * The error of a response with an error status or a redirect. `hidden`: secrets and the texts of the request, which the body
  * may repeat.
  */
-export const toHttpError = (
+const toHttpError = (
   { status, headers, body, forwarder }: HttpResponse,
   url: URL,
   now: number,
@@ -87,7 +87,7 @@ export type RequestObserver = {
   readonly onWait?: (until: number) => void
 }
 
-export type SendOptions = {
+type SendOptions = {
   readonly baseUrl: URL
   readonly token: TokenSource
   readonly throttle: Throttle
@@ -127,6 +127,7 @@ const isTokenExpiry = ({ header, idempotent }: TokenUse, error: ApiError): boole
   if (error._tag === 'Application' && idempotent) return outageKind(error) === undefined
   return header === 'Access-Token' ? statusOf(error) === 401 : [400, 401, 403].includes(statusOf(error))
 }
+
 type TokenUse = { readonly header: string; readonly idempotent: boolean }
 
 /** How old a token must be for the error to mean that it expired, milliseconds; a 401 is always about the token. */
@@ -162,6 +163,7 @@ type AttemptRules = {
 }
 
 const maxUnusedTurns = 3
+
 /** With the delays between them at most 3.5 s, so that wrong credentials are told soon. */
 const maxEarlyAttempts = 3
 

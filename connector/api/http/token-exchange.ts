@@ -43,7 +43,7 @@ export type TokenExchange = {
 }
 
 /** Where published deployments issue tokens, below base_url. */
-export const defaultTokenPath = '/api/service/v1/token/create'
+const defaultTokenPath = '/api/service/v1/token/create'
 
 /** The address that a configured `token_url` means: a path, as the default is one, is appended to that of base_url. */
 export const resolveTokenUrl = (base: URL, tokenUrl = defaultTokenPath): string => {

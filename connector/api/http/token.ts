@@ -82,7 +82,7 @@ export type TokenReport = {
   readonly renewal: number
 }
 
-export type ExchangeOptions = {
+type ExchangeOptions = {
   /** Receives each token that is issued, without the token itself. */
   readonly onToken?: ((report: TokenReport) => void) | undefined
   /** Runs an exchange when the rate limit allows it. */

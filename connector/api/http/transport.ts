@@ -68,7 +68,7 @@ export type Transport = {
   readonly close: () => void
 }
 
-export type TransportOptions = {
+type TransportOptions = {
   readonly connectSeconds: number
   /** From sending to the last byte of the response, so that a service that sends byte by byte does not hold a request forever. */
   readonly responseSeconds: number

@@ -22,7 +22,7 @@ import {
 export type JsonSpan = { readonly from: number; readonly to: number }
 
 /** The members of an object: each name with the place of its value. */
-export type JsonMembers = ReadonlyMap<string, JsonSpan>
+type JsonMembers = ReadonlyMap<string, JsonSpan>
 
 /**
  * The members of the object that a line holds. Those of its member `inside` stand beside them as `inside.name`, so that a long

@@ -1,7 +1,7 @@
 export const QUOTE = 0x22
 export const COMMA = 0x2c
-export const MINUS = 0x2d
-export const COLON = 0x3a
+const MINUS = 0x2d
+const COLON = 0x3a
 export const OPEN_ARRAY = 0x5b
 export const BACKSLASH = 0x5c
 export const CLOSE_ARRAY = 0x5d
@@ -9,7 +9,7 @@ export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
 
 /** What a reader wants to know of the text besides positions. What is undefined is not looked for. */
-export type JsonObserver = {
+type JsonObserver = {
   /** An escape such as \ud83d without the other half of its pair, which UTF-8 cannot express. */
   readonly onLoneSurrogate?: (from: number, to: number) => void
   /** An object that `skipValue` passed may hold a key twice. */
@@ -210,7 +210,7 @@ export const skipExponent = (scanner: JsonScanner, at: number): number => {
   return skipDigits(scanner, sign === 0x2b || sign === MINUS ? at + 2 : at + 1)
 }
 
-export const skipNumber = (scanner: JsonScanner, at: number): number =>
+const skipNumber = (scanner: JsonScanner, at: number): number =>
   skipExponent(scanner, skipFraction(scanner, skipInteger(scanner, at)))
 
 const literals = ['true', 'false', 'null'].map((word) => Buffer.from(word))

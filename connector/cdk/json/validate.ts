@@ -4,7 +4,7 @@ import type * as t from 'io-ts'
 import { annotationsOf } from '../schema'
 
 /** One error: the key path and what is expected there. Never the value, which may be a secret. */
-export type ValidationIssue = { readonly path: string; readonly problem: string }
+type ValidationIssue = { readonly path: string; readonly problem: string }
 
 /** The decoded value, or for each key path that is wrong what is expected there. */
 export const decodeValue = <A>(

@@ -26,7 +26,7 @@ export const toSingerSchema = ({ airbyte_type: _, ...schema }: JsonSchema): Json
 })
 
 /** The schema with only these top-level attributes, also in `required`. */
-export const selectSchemaAttributes = (schema: JsonSchema, kept: ReadonlySet<string>): JsonSchema => {
+const selectSchemaAttributes = (schema: JsonSchema, kept: ReadonlySet<string>): JsonSchema => {
   const { properties, required, ...rest } = schema
   const remaining = Array.isArray(required) ? required.filter((name) => kept.has(name)) : []
   return {
@@ -87,10 +87,10 @@ export type SingerSelection = {
 }
 
 /** A setting of a stream without effect, such as another replication key. */
-export type IneffectiveSetting = { readonly stream: string; readonly message: string }
+type IneffectiveSetting = { readonly stream: string; readonly message: string }
 
 /** An attribute inside an object, such as `location.name` of `reviews`. */
-export type NestedDeselection = { readonly stream: string; readonly path: ReadonlyArray<string> }
+type NestedDeselection = { readonly stream: string; readonly path: ReadonlyArray<string> }
 
 const ObjectCodec = annotate({ type: 'object' })(t.UnknownRecord)
 const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])

@@ -17,7 +17,7 @@ type OpenStream = {
 }
 
 /** What the encoder remembers between two messages. */
-export type SingerEncoderState = {
+type SingerEncoderState = {
   readonly bookmarks: SourceState
   /** The streams that have started and not ended; the first of them is `currently_syncing`. */
   readonly openStreams: ReadonlyArray<OpenStream>

@@ -22,7 +22,7 @@ export type RunEvent =
   | { readonly type: 'unreadable' }
 
 /** How the two protocols are spoken: what they declare, and what their lines mean. */
-export type TestedProtocol = {
+type TestedProtocol = {
   readonly discoverArgs: ReadonlyArray<string>
   readonly readCatalog: (stdout: string) => ReadonlyArray<DeclaredStream>
   /** The arguments and files of a read of all streams. */

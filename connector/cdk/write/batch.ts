@@ -9,7 +9,7 @@ import { deliverBatch, type FinalVerdict } from './delivery'
 export type BatchItem = { readonly key: string; readonly bytes: number; readonly queuedAt: number }
 
 /** When a batch is full. */
-export type BatchSize = { readonly count: number; readonly bytes: number }
+type BatchSize = { readonly count: number; readonly bytes: number }
 
 /**
  * The next batch of a queue, and the rest of the queue. An item stays in the queue while an item of its key is in flight, in the batch or before
@@ -43,7 +43,7 @@ export const takeBatch = <Item extends BatchItem>(
 }
 
 /** A prepared item on its way to its sink. */
-export type QueuedItem = BatchItem & {
+type QueuedItem = BatchItem & {
   readonly objectName: string
   readonly item: unknown
   /** The record it was made of; undefined if the sink itself asked for it at the end of the input. */
@@ -75,7 +75,7 @@ type BatcherOptions = {
 }
 
 /** Collects the items of one sink and sends them in batches. */
-export type Batcher = {
+type Batcher = {
   readonly add: (item: QueuedItem) => void
   /** Sends every batch that is full or has waited long enough, as far as there are slots. */
   readonly sendReady: () => void

@@ -7,7 +7,7 @@ import type { BatchAnswer, OpenSink, RecordVerdict } from '../sink'
 /** A verdict that does not change any more. */
 export type FinalVerdict = Exclude<RecordVerdict, { _tag: 'Unknown' }>
 
-export type DeliveryResult = {
+type DeliveryResult = {
   /** One for each item, in their order. */
   readonly verdicts: ReadonlyArray<FinalVerdict>
   /** The most items that a batch should have from now on, if that was found out. */

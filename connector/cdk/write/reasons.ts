@@ -5,7 +5,7 @@ const maxListed = 10
 const maxCounted = 1000
 
 /** Why records were rejected, counted on their way to the dead letters. */
-export type ReasonCounter = {
+type ReasonCounter = {
   readonly deadLetters: DeadLetters
   /** A sentence for each stream with rejections, the most frequent reasons first. */
   readonly summaries: () => ReadonlyArray<string>

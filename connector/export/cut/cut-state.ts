@@ -46,7 +46,7 @@ export type PlaceTable = {
 export const createPlaceTable = (): PlaceTable => ({ places: [], objectCount: 0 })
 
 /** What is known of the record under way. */
-export type RecordDraft = {
+type RecordDraft = {
   /** The digits of its primary key. */
   id: string
   /** Its cursor, milliseconds since 1970. */

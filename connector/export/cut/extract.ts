@@ -47,7 +47,7 @@ const asBuffer = (json: Uint8Array): Buffer =>
  * Makes an object inside a record a row of its own: without its `excluded` members, and with the members `added` at its end (their
  * JSON text without braces, latin1).
  */
-export type ObjectExtractor = (
+type ObjectExtractor = (
   json: Uint8Array,
   object: FieldOffset,
   excluded: ReadonlyArray<FieldOffset | undefined>,

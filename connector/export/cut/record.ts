@@ -28,7 +28,7 @@ import { type Shape, unknownAttributesKey } from './shape'
 import { readObject } from './validate'
 
 /** A longer record fits no consumer: the platforms take lines of 20 MB. */
-export const maxRecordBytes = 20_000_000
+const maxRecordBytes = 20_000_000
 
 /** A record of an export page: its key and version, its text, and the offsets of its fields in that text. */
 export type CutRecord = Row &

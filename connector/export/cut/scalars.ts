@@ -17,7 +17,7 @@ import type { Shape } from './shape'
 export type ValueEnd = number
 
 /** A time in the service's own pattern, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'" in quotes, as milliseconds since 1970; NaN for anything else. */
-export const parseInstantAt = (bytes: Uint8Array, at: number): number => {
+const parseInstantAt = (bytes: Uint8Array, at: number): number => {
   if (
     bytes[at + 5] !== 0x2d ||
     bytes[at + 8] !== 0x2d ||
@@ -56,7 +56,7 @@ const daysInMonth = (year: number, month: number): number => {
 const utcPattern = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?Z$/
 
 /** A time as it leaves: in UTC with `Z`, unchanged where it is so already; undefined if it is no time. */
-export const toUtc = (time: string): string | undefined => {
+const toUtc = (time: string): string | undefined => {
   const millis = toMillis(time)
   if (Number.isNaN(millis)) return undefined
   if (utcPattern.test(time)) return time

@@ -2,7 +2,7 @@ import type * as t from 'io-ts'
 import { annotationsOf } from '../../cdk'
 
 /** What a value must be; `key` and `cursor` are the integer and the instant that every record must have. */
-export type ValueKind =
+type ValueKind =
   | 'any'
   | 'string'
   | 'number'
@@ -103,7 +103,7 @@ export const joinPath = (shape: Shape, indexOf: (array: Shape) => ReadonlyArray<
   return names.join('.')
 }
 
-export type ShapeOptions = {
+type ShapeOptions = {
   readonly codec: t.Any
   readonly primaryKey: string
   readonly cursor: string

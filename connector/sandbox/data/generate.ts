@@ -15,7 +15,7 @@ import {
 } from './vocabulary'
 
 /** Numbers of generated locations and providers. */
-export type DimensionCounts = { readonly locations: number; readonly providers: number }
+type DimensionCounts = { readonly locations: number; readonly providers: number }
 
 type DimensionValue = string | number | boolean
 
@@ -78,7 +78,7 @@ export const seedConstants = (database: Database): Promise<void> =>
   )
 
 /** Inserts sources, regions, brands, and so many locations and providers; the same counts give the same rows. */
-export const seedDimensions = async (database: Database, counts: DimensionCounts): Promise<void> => {
+const seedDimensions = async (database: Database, counts: DimensionCounts): Promise<void> => {
   await seedConstants(database)
   await database.run(insertRows('location', indexRange(counts.locations).map(locationValues)))
   await database.run(insertRows('provider', indexRange(counts.providers).map(providerValues)))
@@ -107,7 +107,7 @@ export const reviewIdAt = (position: string): string =>
   `(CASE WHEN ${position} % 5 = 0 THEN 9007199254740993 ELSE 700000001 END + 15 * ${position})::BIGINT`
 
 /** Makes SQL for a number from 0 to n-1 that depends on the seed, a name and the review's position `i`. */
-export const createPicker =
+const createPicker =
   (seed: number) =>
   (name: string, n: number): string =>
     `(hash(xor(i, ${nameHash(`${seed} ${name}`)})) % ${n})::BIGINT`
@@ -120,15 +120,15 @@ const nameHash = (text: string): bigint =>
   )
 
 /** When the review at position `i` arrived and when it was modified: SQL expressions in milliseconds; `modified` may use `arrived`. */
-export type ReviewTimes = { readonly arrived: string; readonly modified: string }
+type ReviewTimes = { readonly arrived: string; readonly modified: string }
 
 /** Makes SQL for a number from 0 to n-1 that is independent for each name. */
 export type Picker = ReturnType<typeof createPicker>
 
 /** SQL that chooses the id of a location, and of a provider. */
-export type IdPools = { readonly location: (pick: Picker) => string; readonly provider: (pick: Picker) => string }
+type IdPools = { readonly location: (pick: Picker) => string; readonly provider: (pick: Picker) => string }
 
-export const createIdPools = ({ locations, providers }: DimensionCounts): IdPools => ({
+const createIdPools = ({ locations, providers }: DimensionCounts): IdPools => ({
   location: (pick) => `1001 + ${pick('location', locations)}`,
   provider: (pick) => `500001 + ${pick('provider', providers)}`,
 })

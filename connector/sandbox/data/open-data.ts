@@ -187,7 +187,7 @@ const findFreePosition = async (database: Database): Promise<number> => {
 }
 
 /** Fills all tables from a file made by `feedback snapshot`; the service then answers each review unchanged. */
-export const importSnapshot = async (database: Database, path: string, seed: number): Promise<void> => {
+const importSnapshot = async (database: Database, path: string, seed: number): Promise<void> => {
   await database.run(`ATTACH ${quoteLiteral(path)} AS imported_snapshot (READ_ONLY)`).catch((error: unknown) => {
     const detail = error instanceof Error ? error.message : String(error)
     throw new CommandError(

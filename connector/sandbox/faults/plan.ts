@@ -31,7 +31,7 @@ export const faultKinds = {
 } as const
 export type FaultKind = keyof typeof faultKinds
 
-export const isFaultKind = (kind: string): kind is FaultKind => Object.hasOwn(faultKinds, kind)
+const isFaultKind = (kind: string): kind is FaultKind => Object.hasOwn(faultKinds, kind)
 
 /** What goes wrong with one request: the kind, and the values that some kinds use. Times are in seconds (`retryAfter`) or milliseconds (`delayMs`). */
 export type Fault = {

@@ -16,7 +16,7 @@ import { reviewAnswer, reviewComment, reviewPhrases } from '../data/review-text'
 import { reviewSources } from '../data/vocabulary'
 
 /** The requested identifiers of persons, locations and roll-ups. */
-export type RequestedIds = {
+type RequestedIds = {
   readonly personId?: ReadonlyArray<string>
   readonly locationId?: ReadonlyArray<string>
   readonly entityId?: ReadonlyArray<string>
@@ -148,7 +148,7 @@ export const readEntitySummary = async (
 }
 
 /** A page of an entity's reviews, newest first; `where` is an SQL condition. */
-export type MentionPage = {
+type MentionPage = {
   readonly where: string
   readonly limit: number
   readonly offset: number

@@ -27,7 +27,7 @@ export const orderClause = (order: ExportOrder, nonce: number): string =>
   })[order]
 
 /** A range of the rows that are modified after a time (milliseconds) and that `where` selects, in an order. */
-export type SelectionSlice = {
+type SelectionSlice = {
   readonly table: 'review' | 'deleted'
   readonly after: number
   readonly where: string
@@ -41,7 +41,7 @@ export type SelectionSlice = {
 /** `modified`: milliseconds since 1970. */
 type SliceRow = { readonly id: string; readonly modified: number }
 
-export type SelectionCache = {
+type SelectionCache = {
   readonly readSlice: (slice: SelectionSlice) => Promise<ReadonlyArray<SliceRow>>
   /** Must be called when the data changes. */
   readonly clear: () => void
@@ -119,7 +119,7 @@ export const createSelectionCache = (database: Database): SelectionCache => {
   }
 }
 
-export type ExportContext = {
+type ExportContext = {
   readonly clientId: string
   readonly order: ExportOrder
   /** The service's time in milliseconds. */

@@ -85,7 +85,7 @@ export type TokenRegistry = {
   readonly issueToken: (request: TokenRequest) => IssuedToken | undefined
 }
 
-export type TokenRegistryOptions = {
+type TokenRegistryOptions = {
   /** Makes a random text for tokens and secrets. */
   readonly createText: () => string
   /** The clock for the expiry of tokens, in milliseconds. */

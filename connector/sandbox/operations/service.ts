@@ -9,7 +9,7 @@ import { serveComments, serveReviews, type TransparencyRules } from './transpare
 import { readTruth, readTruthSummary, type Truth, type TruthSummary } from './truth'
 import { applyChurn, type Churn, saveLocations, saveVisitRecords } from './writes'
 
-export type ServiceOptions = {
+type ServiceOptions = {
   readonly order: ExportOrder
   /** The changes after each page of operation 6. */
   readonly pageChurn: () => Churn

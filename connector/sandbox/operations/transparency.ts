@@ -21,14 +21,14 @@ import {
 } from './entities'
 import { badRequestError, entityNotFoundError, identifierLimitError } from './operation'
 
-export type WindowFilter = {
+type WindowFilter = {
   readonly days?: number
   readonly fromDate?: string | null
   readonly toDate?: string | null
 }
 
 /** The window of mention times in milliseconds; `fromDate` and `toDate` together take precedence over `days`. */
-export type FilterWindow = {
+type FilterWindow = {
   readonly from: number
   readonly to: number
   /** Null if the dates decide. */
@@ -37,28 +37,28 @@ export type FilterWindow = {
 
 const dayMs = 86_400_000
 
-export const filterWindow = ({ days = 365, fromDate, toDate }: WindowFilter, now: number): FilterWindow =>
+const filterWindow = ({ days = 365, fromDate, toDate }: WindowFilter, now: number): FilterWindow =>
   typeof fromDate === 'string' && typeof toDate === 'string'
     ? { from: toMillis(fromDate), to: toMillis(toDate), days: null }
     : { from: now - days * dayMs, to: now, days }
 
 /** SQL condition for mention times in the window; both ends belong to it. */
-export const windowCondition = ({ from, to }: FilterWindow): string =>
+const windowCondition = ({ from, to }: FilterWindow): string =>
   `mention BETWEEN ${timeLiteral(from)} AND ${timeLiteral(to)}`
 
 // Milliseconds within the years 0 to 9999, since neither JavaScript nor DuckDB writes other times as plain text.
 const timeLiteral = (millis: number): string => `epoch_ms(${Math.max(-62e12, Math.min(253e12, Math.round(millis)))})`
 
-export const windowPeriod = ({ from, to }: FilterWindow): { readonly from: string; readonly to: string } => ({
+const windowPeriod = ({ from, to }: FilterWindow): { readonly from: string; readonly to: string } => ({
   from: toInstant(from),
   to: toInstant(to),
 })
 
 /** An opaque key for the next page: the time and id of the last row. */
-export const encodeScrollKey = (row: ReviewRow): string => Buffer.from(`${row.mention}/${row.id}`).toString('base64url')
+const encodeScrollKey = (row: ReviewRow): string => Buffer.from(`${row.mention}/${row.id}`).toString('base64url')
 
 /** SQL condition for the rows after a scroll key; undefined if the key is invalid. */
-export const decodeScrollKey = (key: string): string | undefined => {
+const decodeScrollKey = (key: string): string | undefined => {
   const [, millis, id] = /^(-?\d{1,15})\/(\d{1,19})$/.exec(Buffer.from(key, 'base64url').toString('latin1')) ?? []
   return millis === undefined || BigInt(id ?? 0) > 2n ** 63n - 1n
     ? undefined
@@ -115,6 +115,7 @@ const applyFilters = (filters: Filters, { maxPerPage, minRatingCount }: Transpar
   showRatings: filters.showRatings ?? true,
   perPage: Math.min(filters.perPage ?? 20, maxPerPage),
 })
+
 type AppliedFilters = ReturnType<typeof applyFilters>
 
 const reviewCondition = (

@@ -59,7 +59,7 @@ export const saveVisitRecords = async (
 }
 
 /** Locations whose code begins with this cannot be synced, so that a test can cause a partial success. */
-export const unsyncablePrefix = 'NOSYNC'
+const unsyncablePrefix = 'NOSYNC'
 
 const isSyncable = ({ code, active }: Location): boolean =>
   typeof code === 'string' && code.trim() !== '' && !code.startsWith(unsyncablePrefix) && typeof active === 'boolean'
@@ -144,7 +144,7 @@ const createIdPool = async (database: Database, table: string, name: string): Pr
 }
 
 /** Adds `count` reviews of active locations; they arrive at `now`, in milliseconds. */
-export const addReviews = async (database: Database, count: number, now: number): Promise<void> => {
+const addReviews = async (database: Database, count: number, now: number): Promise<void> => {
   const settings = new Map(
     (await database.query('SELECT * FROM setting')).map(({ name, value }) => [name, Number(value)]),
   )

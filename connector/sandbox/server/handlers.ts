@@ -34,7 +34,7 @@ import {
 import { apiErrorReply, type Reply } from './reply'
 
 /** The largest body that the server reads; real requests are much smaller. */
-export const maxBodyBytes = 64 * 1024 * 1024
+const maxBodyBytes = 64 * 1024 * 1024
 
 /** Reads the whole body; undefined if it is longer than `maxBodyBytes`. */
 export const readBody = async (request: IncomingMessage): Promise<Buffer | undefined> => {
@@ -50,14 +50,14 @@ export const readBody = async (request: IncomingMessage): Promise<Buffer | undef
 const loneSurrogate = /\p{Surrogate}/u
 
 /** Whether all texts in a value are valid Unicode; JSON can write half of a surrogate pair, which DuckDB cannot store. */
-export const isWellFormed = (value: unknown): boolean => {
+const isWellFormed = (value: unknown): boolean => {
   if (typeof value === 'string') return !loneSurrogate.test(value)
   if (typeof value !== 'object' || value === null) return true
   return Object.entries(value).every(([key, field]) => !loneSurrogate.test(key) && isWellFormed(field))
 }
 
 /** The parts of an HTTP request that hold the input of an operation. */
-export type OperationRequest = {
+type OperationRequest = {
   readonly query: URLSearchParams
   readonly contentType: string
   readonly body: Buffer
@@ -238,7 +238,7 @@ export type RequestContext = {
 }
 
 /** The reply to a request and its decoded input for the log. Without a reply the server breaks the connection or leaves it open. */
-export type OperationOutcome = { readonly reply?: Reply; readonly input?: unknown }
+type OperationOutcome = { readonly reply?: Reply; readonly input?: unknown }
 
 const readToken = (request: IncomingMessage, { tokenHeader }: Handler): string | undefined => {
   const value = tokenHeader === undefined ? undefined : request.headers[tokenHeader.toLowerCase()]

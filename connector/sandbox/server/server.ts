@@ -23,7 +23,7 @@ export const createLatency =
 export type RequestRate = { readonly requests: number; readonly seconds: number }
 
 /** Counts requests; returns the milliseconds to wait if a request exceeds the rate. */
-export const createRequestLimiter = ({ requests, seconds }: RequestRate): ((now: number) => number | undefined) => {
+const createRequestLimiter = ({ requests, seconds }: RequestRate): ((now: number) => number | undefined) => {
   let times: ReadonlyArray<number> = []
   return (now) => {
     times = times.filter((time) => time > now - seconds * 1000)
@@ -35,7 +35,7 @@ export const createRequestLimiter = ({ requests, seconds }: RequestRate): ((now:
 }
 
 /** How the server listens, limits, fails and logs. */
-export type ServerOptions = {
+type ServerOptions = {
   readonly host: string
   /** 0 means any free port. */
   readonly port: number

@@ -18,7 +18,7 @@ import type { LoadOptions, LoadTarget } from './target'
  * Creates the stream's table, or adds the columns that it lacks; a column that is no longer declared stays. A type
  * never changes: the stream is refused. `info`: what it declares now.
  */
-export const ensureTable = async (db: Database, info: StreamInfo, table: Table | undefined): Promise<Table> => {
+const ensureTable = async (db: Database, info: StreamInfo, table: Table | undefined): Promise<Table> => {
   const { name, schema } = info
   const declared = columnsFromSchema(schema, table?.columns)
   if (table !== undefined) {
@@ -61,7 +61,7 @@ const dropView = async (db: Database, name: string): Promise<void> => {
 }
 
 /** Creates the stream's history table; from then on every version of its rows is kept. */
-export const createHistoryTable = async (db: Database, { name }: Table): Promise<void> => {
+const createHistoryTable = async (db: Database, { name }: Table): Promise<void> => {
   await db.run(
     `CREATE TABLE IF NOT EXISTS ${quoteIdentifier(historyTableName(name))} AS FROM ${quoteIdentifier(name)} LIMIT 0`,
   )

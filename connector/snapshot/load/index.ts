@@ -5,7 +5,7 @@
  */
 export { findNewColumns } from './commit'
 export { chooseStates } from './earlier-runs'
-export { addColumns, findColumn, mapToColumns, refuseOtherTypes, requireKey, requireStream } from './evolve'
+export { addColumns, mapToColumns, refuseOtherTypes, requireKey, requireStream } from './evolve'
 export type { Loader } from './loader'
 export { loadsOf, stageShared } from './shared'
 export {

@@ -17,8 +17,9 @@ export type QueryResult = {
   readonly types: ReadonlyArray<DuckDBType>
   readonly chunks: AsyncIterable<ReadonlyArray<ReadonlyArray<DuckDBValue>>>
 }
+
 export type Columns = ReadonlyArray<ReadonlyArray<DuckDBValue>>
-export type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
+type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
 
 /**
  * How a lake keeps the metadata that a file updates in place: it only appends. What saves is to be called within a

@@ -121,8 +121,8 @@ export const explainRefusal = (message: string): string | undefined => {
   const setting = find(/^Invalid Input Error: Cannot change configuration option "(.*?)"/)
   return setting === undefined ? undefined : `A query changes no setting, such as ${setting}.`
 }
-/** Work needs more memory than the limit. `work`: what did not fit, such as "the check x"; `limit`: in bytes. */
 
+/** Work needs more memory than the limit. `work`: what did not fit, such as "the check x"; `limit`: in bytes. */
 export const memoryFailure = (
   path: string,
   work: string,
@@ -139,8 +139,8 @@ export const memoryFailure = (
     detail,
   )
 }
-/** The reason why DuckDB ran out of memory: its limit, or a disk without room for what it spills. `work`: what did not fit. */
 
+/** The reason why DuckDB ran out of memory: its limit, or a disk without room for what it spills. `work`: what did not fit. */
 export const databaseMemoryFailure = (
   path: string,
   work: string,

@@ -58,7 +58,7 @@ export type SnapshotOptions = {
 }
 
 /** For how long to wait for a file that another process uses. */
-export type FileWait = {
+type FileWait = {
   readonly millis: number
   readonly stop: AbortSignal
   /** Called with the failure of each attempt before the next. */

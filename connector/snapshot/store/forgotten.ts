@@ -7,7 +7,7 @@ import { deletionsTableName, foldCase, historyTableName, reviewsTableName, strea
 // kept as a hash: only its equality counts.
 
 /** What `_forgotten` names: `review` by its id, everything else by a SHA-256 in hexadecimal digits. */
-export type ForgottenKind = 'review' | 'visit_record' | 'survey' | 'comment'
+type ForgottenKind = 'review' | 'visit_record' | 'survey' | 'comment'
 
 /** The tombstones of what was erased on request; files without any do not have it. */
 export const forgottenTableName = '_forgotten'
@@ -27,7 +27,7 @@ export const hasForgotten = async (db: Database): Promise<boolean> =>
   (await hasForgottenTable(db)) && (await db.scalar(`SELECT count(*) FROM ${forgottenTableName}`)) !== 0
 
 /** Says of rows of the service, by their id and, for comments, the time of their mention in milliseconds, whether they were erased on request. */
-export type ForgottenFilter = {
+type ForgottenFilter = {
   readonly isReview: (id: string) => boolean
   readonly isComment: (id: string, mentionTime: number) => boolean
 }

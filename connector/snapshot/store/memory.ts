@@ -148,6 +148,6 @@ export const createMemorySetter = (
     },
   }
 }
-/** What DuckDB says where the folder beside the file cannot be made that takes what does not fit into memory. */
 
+/** What DuckDB says where the folder beside the file cannot be made that takes what does not fit into memory. */
 export const spillFolderPattern = /Failed to create directory "?[^"]*\.tmp"?|Cannot open file "[^"]*\.tmp\//

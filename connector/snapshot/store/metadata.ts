@@ -104,7 +104,7 @@ export type CursorRange = {
 }
 
 /** What a commit changes of a load's row in `_loads`; `range`: of the cursors in its batch. */
-export type LoadUpdate = {
+type LoadUpdate = {
   readonly id: number | bigint
   readonly stream: string
   readonly status: LoadStatus

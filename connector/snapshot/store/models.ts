@@ -43,7 +43,7 @@ export const readModels = (): ReadonlyMap<string, string> =>
   )
 
 /** What a model says of itself: the comment that it begins with. */
-export const describeModel = (template: string): string | undefined =>
+const describeModel = (template: string): string | undefined =>
   /^(?:-- .*\n)+/.exec(template)?.[0].replaceAll(/^-- /gm, '').replaceAll('\n', ' ').trim()
 
 type Variables = Readonly<Record<string, string | number | null>>
@@ -150,7 +150,7 @@ export const renderModel = (
 }
 
 /** The models of these names, or all, and those that they read, each after those that it reads. */
-export const sortModels = (
+const sortModels = (
   models: ReadonlyMap<string, string>,
   names: ReadonlyArray<string> = [...models.keys()],
 ): ReadonlyArray<string> => {
@@ -166,7 +166,7 @@ export const sortModels = (
 }
 
 /** The rows of a file of regions. */
-export const regionsSql = (regions: ReadonlyArray<Region>): string => {
+const regionsSql = (regions: ReadonlyArray<Region>): string => {
   const cell = (text: string | null) => (text === null ? 'NULL' : quoteLiteral(text))
   const rows = regions.map((row) => `(${cell(row.location_id)}, ${cell(row.location_name)}, ${cell(row.region)})`)
   return `SELECT id::BIGINT AS location_id, name::VARCHAR AS location_name, region::VARCHAR AS region
@@ -184,7 +184,7 @@ export const listRegionsColumns = async (db: Database): Promise<ReadonlyArray<st
 export type NameOf = (name: string) => string
 
 /** A view as this version defines it. */
-export type ViewDefinition = {
+type ViewDefinition = {
   readonly name: string
   readonly description?: string | undefined
   /** `nameOf`: the names that the views which it reads have in the file. */

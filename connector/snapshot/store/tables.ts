@@ -138,10 +138,6 @@ const fingerprintNameSql = (column: Column): string => quoteLiteral(`${attribute
 const fingerprintValueSql = ({ type }: Column, value: string): string =>
   type === 'TIMESTAMPTZ' ? `epoch_us(${value})` : `${value}::VARCHAR`
 
-/** The attribute as text, with its name; null for a null. The fingerprint of a row is made of these, each after a `chr(31)`. */
-export const fingerprintPartSql = (column: Column, value: string): string =>
-  `${fingerprintNameSql(column)} || ${fingerprintValueSql(column, value)}`
-
 /**
  * `_airbyte_raw_id`: a fingerprint of the row's declared values. Nulls do not count, so that a new column does not change it. One
  * `concat` of names and values copies each value once, where a `||` for each attribute copied it twice.

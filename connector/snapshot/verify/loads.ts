@@ -192,7 +192,7 @@ const statesAheadSql = (name: string, cursor: string): ReadonlyArray<string> => 
   ]
 }
 
-export type StateProblem = { readonly stream: string; readonly problem: string }
+type StateProblem = { readonly stream: string; readonly problem: string }
 
 /** Every saved state from which its stream could not go on. */
 export const listStateProblems = async (

@@ -15,7 +15,7 @@ export type ServiceReview = {
 }
 
 /** Rows that a state knows as sent by their number: all those with a time in this range, both ends included. */
-export type CountedRange = { readonly from: number; readonly until: number; readonly count: number }
+type CountedRange = { readonly from: number; readonly until: number; readonly count: number }
 
 /** What the next run reads of an export: everything since `from`, except the rows that it knows as sent. */
 export type NextRead = {
@@ -41,7 +41,7 @@ export type ServiceReviews = {
 /** How many differences a result lists. */
 const maxDifferences = 10_000
 
-export type CompareOptions = {
+type CompareOptions = {
   /** Called with each step in words. */
   readonly onStep: (text: string) => void
   /** Other work on the file, which ends before it is compared: both at once would need more memory. */

@@ -48,7 +48,7 @@ export const probeWindow = (
 }
 
 /** An identifier of the config, with its key path. */
-export type ConfiguredEntity = { readonly key: string; readonly kind: EntityKind; readonly id: string }
+type ConfiguredEntity = { readonly key: string; readonly kind: EntityKind; readonly id: string }
 
 export const listConfiguredEntities = ({
   entities: { persons, locations, entities },

@@ -124,7 +124,7 @@ export const createEntityReader = (
 }
 
 /** What the length of an answer says: all rows are there, others follow, or the service must be asked whether they do. */
-export type Extent = 'complete' | 'cut' | 'unknown'
+type Extent = 'complete' | 'cut' | 'unknown'
 
 /**
  * Judges rows of one entity. Where answers with as many rows as were asked for occur, a shorter one is the end. Nothing is

@@ -141,7 +141,7 @@ const maxHeldRecords = 1000
 export type PartitionRows = { readonly rows: ReadonlyArray<CutRecord>; readonly partition: O.Option<EntityPartition> }
 
 /** What rows belong to: a window that ends at `to` (none: the last one), or a page of a reading of all rows of the entity. */
-export type RowsOrigin =
+type RowsOrigin =
   | { readonly to: number | undefined; readonly scroll?: undefined }
   | { readonly scroll: { readonly reading: number; readonly isEnd: boolean } }
 
