@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
-/** Ends what hangs, and nothing else: on a busy machine a test takes many times as long. A test of more draws may take longer. */
+/**
+ * Ends what hangs, and nothing else: on a busy machine a test takes many times as long. A test of more draws may take
+ * longer.
+ */
 const timeLimit = 300_000 * Math.max(1, Number(process.env.DRAWS ?? 1))
 
 /** `vitest run` alone leaves out what is called *.long.test.ts; a file or folder that is named runs whole. */

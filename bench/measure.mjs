@@ -6,7 +6,10 @@ import { text } from 'node:stream/consumers'
 
 const usage = join(import.meta.dirname, 'usage.cjs')
 
-/** Runs a node program, its input from a file, with its output into a pipe that is counted and thrown away. Seconds, CPU seconds, peak in MiB. */
+/**
+ * Runs a node program, its input from a file, with its output into a pipe that is counted and thrown away. Seconds, CPU
+ * seconds, peak in MiB.
+ */
 export const measure = async (folder, args, { stdin = '/dev/null' } = {}) => {
   const file = join(folder, 'usage.json')
   const started = process.hrtime.bigint()

@@ -23,7 +23,10 @@ export const summary = (runs, records, recordBytes) => {
 /** How much worse than what is written beside it a ratio may be before it counts as fallen. */
 const leastShare = 0.8
 
-/** Each comparison with its value and, where it has a bound, whether it holds; `fell`: it is a fifth worse than was written. */
+/**
+ * Each comparison with its value and, where it has a bound, whether it holds; `fell`: it is a fifth worse than was
+ * written.
+ */
 export const compare = (comparisons, figures) =>
   comparisons
     .filter(({ of, to }) => figures[of] !== undefined && (to === undefined || figures[to] !== undefined))
@@ -70,5 +73,8 @@ export const line =
     const subject = to === undefined ? `${first}: ${figureName}` : `${first} / ${names[to]}: ${figureName}`
     const bound = atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`
     const note = fell === true ? ` FELL from ${written}` : ''
-    return `${subject} ${value.toFixed(2)}${note}${holds === undefined ? '' : ` (to reach: ${bound}; ${holds ? 'reached' : 'not reached'})`}`
+    return (
+      `${subject} ` +
+      `${value.toFixed(2)}${note}${holds === undefined ? '' : ` (to reach: ${bound}; ${holds ? 'reached' : 'not reached'})`}`
+    )
   }

@@ -72,8 +72,8 @@ const read = (
 })
 
 /**
- * What is measured: a program that moves the reviews of so many pages, `scale` times those asked for. `lines`: how many it
- * must print for so many reviews. Rows take turns in every round; one that is `once` runs in the first alone.
+ * What is measured: a program that moves the reviews of so many pages, `scale` times those asked for. `lines`: how many
+ * it must print for so many reviews. Rows take turns in every round; one that is `once` runs in the first alone.
  */
 export const rows = {
   discard: floor('fetch and discard', 'discard.mjs'),
@@ -125,8 +125,9 @@ export const rows = {
 }
 
 /**
- * What is compared: a figure, as a ratio to another row's where `to` is given, after taking off `less`; where it should lie, and what it
- * was when it was last measured on a quiet machine (`written`). `work`: records for each second of CPU.
+ * What is compared: a figure, as a ratio to another row's where `to` is given, after taking off `less`; where it should
+ * lie, and what it was when it was last measured on a quiet machine (`written`). `work`: records for each second of
+ * CPU.
  */
 export const comparisons = [
   { of: 'read', to: 'peer', figure: 'work', atLeast: 4, written: 3.23 },

@@ -2,8 +2,9 @@ import { createServer } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { review } from './review.mjs'
 
-// Serves the review export from memory. The path says how much and how slowly: /PAGES/LATENCY_MS/api/reputation/v1/reviews.
-// Distinct texts repeat after `distinct` records; every record has an id of its own, of fixed width, patched in place.
+// Serves the review export from memory. The path says how much and how slowly:
+// /PAGES/LATENCY_MS/api/reputation/v1/reviews. Distinct texts repeat after `distinct` records; every record has an id
+// of its own, of fixed width, patched in place.
 const distinct = 20_000
 const firstId = 4_000_000_000_000_000
 const idAt = '{"id":'.length

@@ -1,6 +1,6 @@
 /**
- * The oldest Node.js of each line that an image may hold: the first with the fix of CVE-2026-111497, an out-of-bounds write in the
- * Brotli decoder. A line that is not listed has no fix, or nobody has looked.
+ * The oldest Node.js of each line that an image may hold: the first with the fix of CVE-2026-111497, an out-of-bounds
+ * write in the Brotli decoder. A line that is not listed has no fix, or nobody has looked.
  */
 export const nodeFloors = { 22: '22.23.4', 24: '24.22.1', 26: '26.12.1' }
 
@@ -13,7 +13,10 @@ export const findNodeProblem = (version) => {
   const [major] = found
   const floor = nodeFloors[major]
   if (floor === undefined)
-    return `Node ${version} has no floor in scripts/node-floor.mjs, which lists ${Object.values(nodeFloors).join(', ')}.`
+    return (
+      `Node ${version} has no floor in scripts/node-floor.mjs, ` +
+      `which lists ${Object.values(nodeFloors).join(', ')}.`
+    )
   const [, minor, patch] = parse(floor)
   const isOld = found[1] < minor || (found[1] === minor && found[2] < patch)
   return isOld ? `Node ${version} is older than ${floor}.` : undefined

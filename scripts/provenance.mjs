@@ -28,7 +28,10 @@ const describeImage = ({ name, digest }) => ({
   digest: { sha256: digest.replace('sha256:', '') },
 })
 
-/** An in-toto statement (v1) with SLSA provenance (v1): which files and images were made, from what, and how. `base`: of the images, if there are any. */
+/**
+ * An in-toto statement (v1) with SLSA provenance (v1): which files and images were made, from what, and how. `base`: of
+ * the images, if there are any.
+ */
 export const createStatement = ({
   subject,
   version,

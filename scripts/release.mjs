@@ -69,7 +69,8 @@ const findBase = (digest) => {
   if (!/^[a-z0-9/._-]+:[\w.-]+$/.test(base.name)) refuse('Dockerfile: ARG BASE_NAME is no NAME:TAG.')
   if (!/^sha256:[0-9a-f]{64}$/.test(base.digest))
     refuse(
-      `The base image is not pinned: ${base.digest || 'no ARG BASE_DIGEST'} is no digest. docs/release.md says how to look it up.`,
+      `The base image is not pinned: ${base.digest || 'no ARG BASE_DIGEST'} ` +
+        'is no digest. docs/release.md says how to look it up.',
     )
   return base
 }
@@ -113,8 +114,9 @@ const same = (what, [one, other]) => {
 }
 
 /**
- * Builds the images in both clones and compares their ids, the digests of their settings and of the bytes of their layers. A clone builds one
- * of them as scripts/image.sh does by itself, and the other with the files of that one: they differ in their settings alone.
+ * Builds the images in both clones and compares their ids, the digests of their settings and of the bytes of their
+ * layers. A clone builds one of them as scripts/image.sh does by itself, and the other with the files of that one: they
+ * differ in their settings alone.
  */
 const buildImages = (clones, { out, base, version }) => {
   const imageOf = (target, tag = version) => `localhost/feedback/${target}-feedback:${tag}`

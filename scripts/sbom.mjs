@@ -22,7 +22,10 @@ if (!/^\d*$/.test(epoch)) {
 }
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
-/** The list as npm made it, without what only development needs: --omit=dev of npm leaves out what production needs too, once a tool has it as well. */
+/**
+ * The list as npm made it, without what only development needs: --omit=dev of npm leaves out what production needs too,
+ * once a tool has it as well.
+ */
 const withoutDevelopment = (list) => {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
   const wanted = new Set([list.metadata.component['bom-ref']])
@@ -49,7 +52,10 @@ const licensesOf = (names) => {
   return licenses.length === 0 ? {} : { licenses }
 }
 
-/** The licenses that a Debian package names in its copyright file: member by member, or in a text that refers to those of the system. */
+/**
+ * The licenses that a Debian package names in its copyright file: member by member, or in a text that refers to those
+ * of the system.
+ */
 const debianLicenses = (name) => {
   const path = `/usr/share/doc/${name}/copyright`
   const copyright = existsSync(path) ? readFileSync(path, 'utf8') : ''

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-// Writes the version of package.json everywhere else that it stands; npm version runs it. With --check, tells where another one stands.
+// Writes the version of package.json everywhere else that it stands; npm version runs it. With --check, tells where
+// another one stands.
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const read = (path) => readFileSync(join(root, path), 'utf8')

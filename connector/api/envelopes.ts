@@ -20,7 +20,10 @@ const decodeErrorBody = ({ body }: RawResponse, missing?: string): E.Either<ApiE
     E.map(({ status }) => applicationError(status, '', missing)),
   )
 
-/** Decodes as `response` does; where that fails and the body is the documented error body, gives the application error in it. */
+/**
+ * Decodes as `response` does; where that fails and the body is the documented error body, gives the application error
+ * in it.
+ */
 export const withApplicationError = <A>(response: ResponseCodec<A>): ResponseCodec<A> => ({
   ...response,
   decode: (raw) =>
@@ -34,7 +37,9 @@ export const withApplicationError = <A>(response: ResponseCodec<A>): ResponseCod
 
 const parsedVisitRecords = jsonResponse(VisitRecordResult)
 
-/** The outcomes in a response of `createVisitRecords`, read from its bytes; undefined where they are not as expected. */
+/**
+ * The outcomes in a response of `createVisitRecords`, read from its bytes; undefined where they are not as expected.
+ */
 const extractOutcomes = (body: Buffer): VisitRecordResult | undefined => {
   const members = readMembersAt(body, { from: 0, to: body.length })
   const outcomes = readMembersAt(body, members?.get('records'))
@@ -56,9 +61,9 @@ const extractOutcomes = (body: Buffer): VisitRecordResult | undefined => {
 }
 
 /**
- * The response of `createVisitRecords`. Its keys are ids, different in every response, and V8's parser builds a new object
- * shape for each, which is ten times as slow as reading the bytes. The parser decodes only what the reader of bytes rejects,
- * so that the error messages are its own.
+ * The response of `createVisitRecords`. Its keys are ids, different in every response, and V8's parser builds a new
+ * object shape for each, which is ten times as slow as reading the bytes. The parser decodes only what the reader of
+ * bytes rejects, so that the error messages are its own.
  */
 export const visitRecordResponse: ResponseCodec<VisitRecordResult> = {
   ...parsedVisitRecords,
@@ -124,10 +129,12 @@ const StatusEnvelope = t.partial({
 })
 
 /**
- * The status codes are not documented, so success is a list of entities with a message that is null or "success", in any case.
+ * The status codes are not documented, so success is a list of entities with a message that is null or "success", in
+ * any case.
  */
 const isSuccessEnvelope = ({ status, data }: t.TypeOf<typeof StatusEnvelope>): boolean =>
   Array.isArray(data?.entities) && isSuccessStatus(status)
+
 const toSuccessEnvelope = (envelope: t.TypeOf<typeof StatusEnvelope>): E.Either<ApiError, unknown> => {
   if (isSuccessEnvelope(envelope)) return E.right({ ...envelope, status: envelope.status ?? {} })
   const missing = Array.isArray(envelope.data?.entities) ? undefined : '$.data.entities'
@@ -166,8 +173,10 @@ const envelopeResponse = <A>(
 
 export const reviewsResponse = (entity: t.Any, filter: t.Any): ResponseCodec<ReviewsResponse> =>
   envelopeResponse(ReviewsResponse, entity, filter)
+
 export const commentsResponse = (entity: t.Any, filter: t.Any): ResponseCodec<CommentsResponse> =>
   envelopeResponse(CommentsResponse, entity, filter)
+
 const StatusBody = t.type({ status: EnvelopeStatus })
 
 /**

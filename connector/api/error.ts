@@ -48,8 +48,8 @@ const knownWords = new Set([
 const isKnownWord = (word: string): boolean => knownWords.has(word.toLowerCase()) || /^\d{1,4}$/.test(word)
 
 /**
- * A message of the service as one line of at most 200 characters in which all words but those about requests are masked, and so
- * are the texts in `hidden`. A message may quote a record, and no rule recognises every name.
+ * A message of the service as one line of at most 200 characters in which all words but those about requests are
+ * masked, and so are the texts in `hidden`. A message may quote a record, and no rule recognises every name.
  */
 export const maskMessage = (text: string, hidden: ReadonlyArray<string> = []): string =>
   createRedactor(hidden)(text.slice(0, 10_000).replace(/[\p{C}\s]+/gu, ' '))
@@ -60,7 +60,10 @@ export const maskMessage = (text: string, hidden: ReadonlyArray<string> = []): s
     .trim()
     .slice(0, maxMessageLength)
 
-/** What the specification's own names look like. Any other name may be data: an e-mail address, a name or a number of a person. */
+/**
+ * What the specification's own names look like. Any other name may be data: an e-mail address, a name or a number of a
+ * person.
+ */
 const plainName = /^(?!.*\d{5})[A-Za-z_$][\w$-]{0,39}$/
 
 /** The name of an undeclared attribute of an answer for messages. */
@@ -70,12 +73,15 @@ export const maskAttributeName = (name: string): string => (plainName.test(name)
 export type ApiError =
   /** No complete response: no connection, TLS, time-out, cut short. */
   | { readonly _tag: 'Network'; readonly code: string; readonly message: string }
-  /** No connection through a proxy, so that nothing was sent; `cause` says who must act, `code` why, or the status of its answer. */
+  /**
+   * No connection through a proxy, so that nothing was sent; `cause` says who must act, `code` why, or the status of
+   * its answer.
+   */
   | { readonly _tag: 'Proxy'; readonly code: string; readonly cause: Failure }
   /**
-   * A response with an error status or a redirect; `retryAfter` in milliseconds, where the service gave it. `isStray`: a status of
-   * redirects that names no address, such as a 304, as a gateway may answer for a while. `forwarder`: a proxy that may have answered.
-   * `basePath`: the path of base_url, for a 404.
+   * A response with an error status or a redirect; `retryAfter` in milliseconds, where the service gave it. `isStray`:
+   * a status of redirects that names no address, such as a 304, as a gateway may answer for a while. `forwarder`: a
+   * proxy that may have answered. `basePath`: the path of base_url, for a 404.
    */
   | {
       readonly _tag: 'Http'
@@ -87,8 +93,9 @@ export type ApiError =
       readonly basePath?: string
     }
   /**
-   * A response with status 200 that cannot be used: not JSON, a broken envelope, key or cursor, the echo of another request.
-   * With a `remedy` a change of the config helps. `isPage`: it is a page for a browser, so another server may have answered.
+   * A response with status 200 that cannot be used: not JSON, a broken envelope, key or cursor, the echo of another
+   * request. With a `remedy` a change of the config helps. `isPage`: it is a page for a browser, so another server may
+   * have answered.
    */
   | {
       readonly _tag: 'Decode'
@@ -98,8 +105,8 @@ export type ApiError =
       readonly isPage?: true
     }
   /**
-   * A response with status 200 that reports an application error; `retryAfter` as for `Http`, where it is an outage or a rate limit.
-   * `missing`: the path of what the answer lacks, since its code may be one of success.
+   * A response with status 200 that reports an application error; `retryAfter` as for `Http`, where it is an outage or
+   * a rate limit. `missing`: the path of what the answer lacks, since its code may be one of success.
    */
   | {
       readonly _tag: 'Application'
@@ -113,9 +120,9 @@ export type ApiError =
   /** A response longer than `max_response_mb`. */
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
   /**
-   * No token; `cause` says who must act, `code` why no response came, `status` that of the issuer's response, `retryAfter`
-   * (milliseconds) how long the issuer asks to wait. `isUnreadable`: its answer is not JSON or a redirect, which a fault that passes
-   * may cause, too.
+   * No token; `cause` says who must act, `code` why no response came, `status` that of the issuer's response,
+   * `retryAfter` (milliseconds) how long the issuer asks to wait. `isUnreadable`: its answer is not JSON or a redirect,
+   * which a fault that passes may cause, too.
    */
   | {
       readonly _tag: 'Token'
@@ -160,7 +167,8 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
       return configFailure(`${operation}: the answer is ${describeEncoding(error)}`)
     case 'TooLarge':
       return transientFailure(
-        `${operation}: an answer is longer than ${Math.round(error.limit / 1e6)} MB. Raise max_response_mb or lower page_size.`,
+        `${operation}: an answer is longer than ${Math.round(error.limit / 1e6)} ` +
+          'MB. Raise max_response_mb or lower page_size.',
       )
     case 'Token':
       return { ...error.cause, scope: 'run' }
@@ -168,7 +176,8 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
       return error.cause
     case 'Wait':
       return transientFailure(
-        `${operation}: the service asks to wait ${Math.ceil(error.wait / 1000)} s, more than max_wait_seconds (${Math.round(error.limit / 1000)}). Run again later or raise it.`,
+        `${operation}: the service asks to wait ${Math.ceil(error.wait / 1000)} s, more than ` +
+          `max_wait_seconds (${Math.round(error.limit / 1000)}). Run again later or raise it.`,
       )
   }
 }
@@ -179,8 +188,9 @@ const prefixFailure = (operation: string, failure: Failure): Failure => ({
 })
 
 /**
- * Whether the status in a body means success, by its message and its code: the message is missing, null or "success", in any case,
- * and the code is not that of an HTTP error. Where there is no message, a code in words must be one of success.
+ * Whether the status in a body means success, by its message and its code: the message is missing, null or "success",
+ * in any case, and the code is not that of an HTTP error. Where there is no message, a code in words must be one of
+ * success.
  */
 export const isSuccessStatus = (status: unknown): boolean => {
   const message = statusMember(status, 'message') ?? undefined
@@ -198,7 +208,10 @@ const hasErrorCode = (status: unknown): boolean => {
 /** The codes are not documented, so any other number may be that of a success. */
 const isSuccessCode = (code: unknown): boolean => Number(code) >= 0 || /^(success|succeeded|ok)?$/i.test(String(code))
 
-/** The error that the status in a body reports; `fallback` is its message where it has none, `missing` the path of what the body lacks. */
+/**
+ * The error that the status in a body reports; `fallback` is its message where it has none, `missing` the path of what
+ * the body lacks.
+ */
 export const applicationError = (status: unknown, fallback = '', missing?: string): ApiError => ({
   _tag: 'Application',
   code: String(statusMember(status, 'code') ?? 'none'),
@@ -209,7 +222,8 @@ export const applicationError = (status: unknown, fallback = '', missing?: strin
 /** What an application error says. A code of success says nothing, so what is missing is named. */
 export const describeApplicationError = ({ code, missing }: ApiError & { readonly _tag: 'Application' }): string =>
   /^(2\d\d|success|succeeded|ok)$/i.test(code)
-    ? `the answer reports success (code ${code}) and is none: ${missing === undefined ? 'its status.message is not "success"' : `it has no ${missing}`}`
+    ? `the answer reports success (code ${code}) and is none: ` +
+      (missing === undefined ? 'its status.message is not "success"' : `it has no ${missing}`)
     : `the service reports an application error (code ${maskCode(code)})`
 
 const tokenErrorCode =
@@ -220,8 +234,8 @@ export const isTokenError = (error: ApiError): boolean =>
   error._tag === 'Application' && tokenErrorCode.test(error.code)
 
 /**
- * Whether the status beside the list of an export, of `rows` rows, reports an error. Beside rows only a code of an HTTP error does:
- * their list may be cut short. Without a list (undefined) any status does.
+ * Whether the status beside the list of an export, of `rows` rows, reports an error. Beside rows only a code of an HTTP
+ * error does: their list may be cut short. Without a list (undefined) any status does.
  */
 export const isExportError = (status: unknown, rows: number | undefined): boolean =>
   rows === undefined || (rows === 0 ? !isSuccessStatus(status) : hasErrorCode(status))
@@ -231,8 +245,8 @@ const limitWords = /too_?(many|\*+)_?requests|(?<![a-z])rate_?limit/i
 const outageWords = /request_?time_?out|bad_?gateway|service_?(is_?)?(temporarily_?)?unavailable|gateway_?time_?out/i
 
 /**
- * Whether an error is a rate limit or an outage, which pass and concern every request: by its status or, inside a 200, by a code that
- * holds such a status, or a code or message with the words for one.
+ * Whether an error is a rate limit or an outage, which pass and concern every request: by its status or, inside a 200,
+ * by a code that holds such a status, or a code or message with the words for one.
  */
 export const outageKind = (error: ApiError): 'limit' | 'outage' | undefined => {
   if (error._tag !== 'Http' && error._tag !== 'Application') return undefined
@@ -287,27 +301,32 @@ export const networkFailure = (
   const detail = message
   if (isTlsProtocolCode(code))
     return configFailure(
-      `${name} does not speak TLS with us (${code}). Check ${keys}: the port may be one for http, or the server may know no TLS later than 1.1.`,
+      `${name} does not speak TLS with us (${code}). Check ${keys}: the port ` +
+        'may be one for http, or the server may know no TLS later than 1.1.',
       detail,
     )
   if (isTlsCode(code))
     return configFailure(
-      `${name} offers no secure connection that can be trusted (${code}). Check ${keys}; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
+      `${name} offers no secure connection that can be trusted (${code}). Check ${keys}; if ` +
+        'its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.',
       detail,
     )
   if (code === 'HPE_HEADER_OVERFLOW')
     return configFailure(
-      `${name} answered with more headers than are accepted (${code}). Ask its operator, or that of a proxy before it, to shorten them, or set NODE_OPTIONS=--max-http-header-size=65536.`,
+      `${name} answered with more headers than are accepted (${code}). Ask its operator, or that ` +
+        'of a proxy before it, to shorten them, or set NODE_OPTIONS=--max-http-header-size=65536.',
       detail,
     )
   if (code.startsWith('HPE_'))
     return configFailure(
-      `${name} answered with something other than HTTP (${code}). Check ${keys}: the port may be one for https, or of another service.`,
+      `${name} answered with something other than HTTP (${code}). Check ` +
+        `${keys}: the port may be one for https, or of another service.`,
       detail,
     )
   if (code.startsWith('Z_'))
     return transientFailure(
-      `${name} answered with something that cannot be decompressed (${code}). Ask its operator, or that of a proxy before it.`,
+      `${name} answered with something that cannot be decompressed ` +
+        `(${code}). Ask its operator, or that of a proxy before it.`,
       detail,
     )
   if (code === 'ETIMEDOUT')
@@ -325,7 +344,8 @@ const remedies: Readonly<Record<number, string>> = {
 
 /** What is most likely wrong where an operation does not exist. */
 const describeBasePath = (path: string): string =>
-  `No such operation there. Check base_url, ${path.replace(/\/+$/, '') === '' ? 'which has no path' : `whose path is ${path}`}`
+  'No such operation there. Check base_url, ' +
+  (path.replace(/\/+$/, '') === '' ? 'which has no path' : `whose path is ${path}`)
 
 const httpFailure = (operation: string, error: ApiError & { _tag: 'Http' }): Failure => {
   if (error.status >= 300 && error.status < 400 && !error.isStray)

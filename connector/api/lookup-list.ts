@@ -5,7 +5,10 @@ import { configFailure, type Failure, printExactJson, transientFailure } from '.
 import { type ApiError, maskAttributeName } from './error'
 import type { LookupQuery } from './model/entity'
 
-/** How a lookup is asked for its pages: the names of the parameters, and where the answer tells the number of pages, with dots. */
+/**
+ * How a lookup is asked for its pages: the names of the parameters, and where the answer tells the number of pages,
+ * with dots.
+ */
 export type LookupPaging = {
   readonly pageParam: string
   /** The number of the first page. */
@@ -24,6 +27,7 @@ export const publishedLocationPaging: LookupPaging = {
   size: 100,
   totalPagesPath: 'totalPages',
 }
+
 export const publishedLocationOrder: LookupQuery = { sortBy: 'id', sortDirection: 'ASC' }
 
 export type LookupRecord = Readonly<Record<string, unknown>>
@@ -106,7 +110,8 @@ const findRecords = (
   const places = lists.length === 0 ? 'nowhere' : `at ${listAnswerNames(lists)}`
   return answerError(
     configFailure(
-      `${setting}.records_path: there is no list of objects at ${recordsPath === '' ? 'the top of the answer' : recordsPath}. The answer has one ${places}.`,
+      `${setting}.records_path: there is no list of objects at ` +
+        `${recordsPath === '' ? 'the top of the answer' : recordsPath}. The answer has one ${places}.`,
     ),
   )
 }
@@ -119,8 +124,8 @@ const readTotalPages = ({ totalPagesPath }: LookupPaging, answer: unknown): numb
 }
 
 /**
- * The records of one reading, by what tells them apart. A record of a later page replaces the one of an earlier page; two of one
- * page are both kept if they differ.
+ * The records of one reading, by what tells them apart. A record of a later page replaces the one of an earlier page;
+ * two of one page are both kept if they differ.
  */
 const createRecordSet = (identify: LookupListRequest['identify']) => {
   const entries = new Map<string, { readonly page: number; readonly contents: Map<string, LookupRecord> }>()
@@ -160,7 +165,10 @@ const queryOf = ({ query, paging }: LookupListRequest, page: number): LookupQuer
   ...(paging?.sizeParam === undefined ? {} : { [paging.sizeParam]: paging.size }),
 })
 
-/** Reads all pages once. What ends the reading: the number of pages that is told, a page shorter than others, or one without a new record. */
+/**
+ * Reads all pages once. What ends the reading: the number of pages that is told, a page shorter than others, or one
+ * without a new record.
+ */
 const readOnce = async (
   request: LookupListRequest,
   paging: LookupPaging,
@@ -220,7 +228,8 @@ const readOnce = async (
   }
   return answerError(
     configFailure(
-      `${setting}.paging: the list does not end after ${maxLookupPages} pages. Check page_param (${pageParam}), or raise size.`,
+      `${setting}.paging: the list does not end after ${maxLookupPages} ` +
+        `pages. Check page_param (${pageParam}), or raise size.`,
     ),
   )
 }
@@ -228,19 +237,22 @@ const readOnce = async (
 const repeatedPageError = (setting: string, pageParam: string, page: number): E.Either<LookupListError, never> =>
   answerError(
     configFailure(
-      `${setting}.paging: page ${page} repeats earlier pages though the service tells more pages, so the rest of the list cannot be read. Check page_param (${pageParam}).`,
+      `${setting}.paging: page ${page} repeats earlier pages though the service tells more ` +
+        `pages, so the rest of the list cannot be read. Check page_param (${pageParam}).`,
     ),
   )
 
 const refusedPageDoubt = (setting: string, page: number): string =>
-  `${setting}: the service refuses page ${page}, which is taken for the end of the list. Name total_pages_path, if the answer tells the number of pages.`
+  `${setting}: the service refuses page ${page}, which is taken for the end of ` +
+  'the list. Name total_pages_path, if the answer tells the number of pages.'
 
 const repeatedPageDoubt = (setting: string, pageParam: string, size: number): string =>
-  `${setting}: the second page repeats the first, which has ${size} records, as many as asked for. If the list is longer, the rest is not read: check paging.page_param (${pageParam}).`
+  `${setting}: the second page repeats the first, which has ${size} records, as many as asked ` +
+  `for. If the list is longer, the rest is not read: check paging.page_param (${pageParam}).`
 
 /**
- * Reads a list completely. A list of several pages is read until a reading has every record of the one before: a record that is
- * removed meanwhile shifts the others, and one of them may be on no page of that reading.
+ * Reads a list completely. A list of several pages is read until a reading has every record of the one before: a record
+ * that is removed meanwhile shifts the others, and one of them may be on no page of that reading.
  */
 export const readLookupList =
   (request: LookupListRequest): TaskEither<LookupListError, LookupList> =>
@@ -270,7 +282,8 @@ export const readLookupList =
     }
     return answerError(
       transientFailure(
-        `${request.setting}: the list changes faster than it can be read: each of ${maxReadings} readings lacks records of the one before. Run again later.`,
+        `${request.setting}: the list changes faster than it can be read: each of ` +
+          `${maxReadings} readings lacks records of the one before. Run again later.`,
       ),
     )
   }

@@ -46,7 +46,10 @@ export type SendRequest = <I, O>(route: Route<I, O>) => (input: I) => TaskEither
 
 export const defineRoute = <I, O>(value: Route<I, O>): Route<I, O> => value
 
-/** The JSON value of a body; integers keep all their digits. Bytes that are not UTF-8 are an error: they would be replaced untold. */
+/**
+ * The JSON value of a body; integers keep all their digits. Bytes that are not UTF-8 are an error: they would be
+ * replaced untold.
+ */
 export const parseBody = (body: Uint8Array): E.Either<ApiError, unknown> =>
   isUtf8(body) ? parseBodyLoosely(body) : E.left(unreadableBodyError(body, 'not UTF-8'))
 
@@ -95,7 +98,8 @@ export const toDecodeError = (errors: t.Errors): Extract<ApiError, { _tag: 'Deco
     path: ['$', ...path].join('.'),
     message:
       errors[0]?.message ??
-      `expected ${expected === undefined ? 'something else' : (annotationsOf(expected as t.Any).type ?? expected.name)}`,
+      'expected ' +
+        (expected === undefined ? 'something else' : (annotationsOf(expected as t.Any).type ?? expected.name)),
   }
 }
 

@@ -59,7 +59,10 @@ export const retrieveComments = defineRoute({
   idempotent: true,
 })
 
-/** Comments and summaries of many entities. The service also accepts the form's keys in the query, but not in both at once. */
+/**
+ * Comments and summaries of many entities. The service also accepts the form's keys in the query, but not in both at
+ * once.
+ */
 export const retrieveCommentsByForm = defineRoute({
   name: 'retrieve comments by form',
   method: 'POST',
@@ -71,7 +74,10 @@ export const retrieveCommentsByForm = defineRoute({
   idempotent: true,
 })
 
-/** Records visits; the response has an outcome per visit. Only a visit with a visitRecordId counts once when it is sent twice. */
+/**
+ * Records visits; the response has an outcome per visit. Only a visit with a visitRecordId counts once when it is sent
+ * twice.
+ */
 export const createVisitRecords = defineRoute({
   name: 'create visit records',
   method: 'POST',
@@ -101,8 +107,8 @@ const maxErrorBytes = 16_384
 const ExportErrorBody = t.intersection([ErrorBody, t.partial({ reviews: t.unknown })])
 
 /**
- * Decodes as `response` does, unless a short body reports an error: the records of an export are read later, when neither another
- * token nor another attempt after a wait is at hand.
+ * Decodes as `response` does, unless a short body reports an error: the records of an export are read later, when
+ * neither another token nor another attempt after a wait is at hand.
  */
 const withExportError = <A>(response: ResponseCodec<A>): ResponseCodec<A> => ({
   ...response,
@@ -157,20 +163,22 @@ const lookupRoute = (subject: string, path: string) =>
   })
 
 /**
- * The review sources. The service's specification gives no method, path or payload for lookups: these are the sandbox's, and a
- * config may name others.
+ * The review sources. The service's specification gives no method, path or payload for lookups: these are the
+ * sandbox's, and a config may name others.
  */
 export const lookupSources = lookupRoute('sources', '/api/reputation/v1/lookup/sources')
 
 /** The categories of text analytics; method and path as for `lookupSources`. */
 export const lookupCategories = lookupRoute('categories', '/api/reputation/v1/lookup/categories')
 
-/** The locations that the service manages, in pages. The specification has no such operation, but deployments offer it. */
+/**
+ * The locations that the service manages, in pages. The specification has no such operation, but deployments offer it.
+ */
 export const lookupLocations = lookupRoute('locations', '/api/v2/entity/locations')
 
 /**
- * A token for an application's id and secret; where the service's specification is silent it follows the defaults of the
- * config.
+ * A token for an application's id and secret; where the service's specification is silent it follows the defaults of
+ * the config.
  */
 export const issueToken = defineRoute({
   name: 'issue a token',

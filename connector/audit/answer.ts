@@ -10,7 +10,10 @@ export type ReviewDifference = { readonly id: string; readonly difference: strin
 /** A bucket that an audit found to differ: a number for ids, an entity and a window for feedback. */
 type BucketDifference = { readonly bucket: string; readonly difference: string }
 
-/** What a warehouse answers to a statement of an audit. `nothing`: a list without rows, which does not say which statement it answers. */
+/**
+ * What a warehouse answers to a statement of an audit. `nothing`: a list without rows, which does not say which
+ * statement it answers.
+ */
 export type AuditAnswer =
   | { readonly of: 'nothing'; readonly differences: readonly [] }
   | { readonly of: 'buckets'; readonly differences: ReadonlyArray<BucketDifference> }
@@ -41,8 +44,8 @@ type AnswerTable = {
 }
 
 /**
- * The answer as a client of the warehouse saved it: CSV with a header, a JSON array, or an object a line. The message of a failure
- * goes on after the name of the file.
+ * The answer as a client of the warehouse saved it: CSV with a header, a JSON array, or an object a line. The message
+ * of a failure goes on after the name of the file.
  */
 export const decodeAnswer = (text: string): E.Either<Failure, AuditAnswer> => {
   const body = text.replace(/^\ufeff/, '').trim()

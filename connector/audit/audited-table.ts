@@ -42,6 +42,7 @@ const standard = {
 
 const quoteDouble = (name: string): string => `"${name.replaceAll('"', '""')}"`
 const quoteBacktick = (name: string): string => `\`${name.replaceAll('`', '')}\``
+
 /** Warehouses that change the case of names find them without quotes alone. */
 const leaveUnquoted = (name: string): string => name
 
@@ -58,7 +59,8 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     month: (millis) => `TO_CHAR(TO_TIMESTAMP(${millis} / 1000) AT TIME ZONE 'UTC', 'YYYY-MM')`,
     hexNumber: (digits) => `CAST(CAST('x' || ${digits} AS BIT(60)) AS BIGINT)`,
     millis: (column, type) =>
-      `CAST(ROUND(EXTRACT(EPOCH FROM DATE_TRUNC('milliseconds', ${type === 'text' ? `CAST(${column} AS TIMESTAMPTZ)` : column})) * 1000) AS BIGINT)`,
+      `CAST(ROUND(EXTRACT(EPOCH FROM DATE_TRUNC('milliseconds', ` +
+      `${type === 'text' ? `CAST(${column} AS TIMESTAMPTZ)` : column})) * 1000) AS BIGINT)`,
     quote: quoteDouble,
   },
   snowflake: {
@@ -131,7 +133,10 @@ export const idSql = ({ dialect: name, idType }: AuditedTable, alias: string | u
   return idType === 'text' ? `TRIM(CAST(${value} AS ${text}))` : `CAST(CAST(${value} AS ${integer}) AS ${text})`
 }
 
-/** A time of a table in milliseconds since 1970, as if in UTC where it has no zone; `alias`: of the table in the statement. */
+/**
+ * A time of a table in milliseconds since 1970, as if in UTC where it has no zone; `alias`: of the table in the
+ * statement.
+ */
 export const timeSql = ({ dialect: name, versionType }: AuditedTable, alias: string, column: string): string => {
   const dialect = dialects[name]
   const value = `${alias}.${dialect.quote(column)}`
@@ -139,8 +144,8 @@ export const timeSql = ({ dialect: name, versionType }: AuditedTable, alias: str
 }
 
 /**
- * The zone of the times of a table, if they have none themselves and it is not UTC. Its clocks show one hour of autumn twice: so what is
- * expected is moved to the zone, not the table to UTC.
+ * The zone of the times of a table, if they have none themselves and it is not UTC. Its clocks show one hour of autumn
+ * twice: so what is expected is moved to the zone, not the table to UTC.
  */
 export const clockZone = ({ versionType, timeZone }: AuditedTable): string | undefined =>
   versionType === 'timestamp' && timeZone !== 'UTC' ? timeZone : undefined
@@ -212,7 +217,10 @@ export type AuditedTable = {
   readonly deletedColumn: string | undefined
   /** The table of the deletions that its readers apply to this one, as it stands in SQL. */
   readonly deletionsName: string | undefined
-  /** one: a row a review. newest: all versions of a review, of which the newest counts. parts: several rows of its newest version. */
+  /**
+   * one: a row a review. newest: all versions of a review, of which the newest counts. parts: several rows of its
+   * newest version.
+   */
   readonly rows: 'one' | 'newest' | 'parts'
   /** What is compared beside id, version and number of rows. */
   readonly content?: AuditedContent
@@ -242,7 +250,10 @@ const versionColumns: Readonly<Record<string, string>> = {
   transparency_reviews: 'mentionTime',
 }
 
-/** The table of a stream; what is not given is as its loader writes it. `hasTombstones`: whether deleted reviews are marked in their table. */
+/**
+ * The table of a stream; what is not given is as its loader writes it. `hasTombstones`: whether deleted reviews are
+ * marked in their table.
+ */
 export const toAuditedTable = (
   stream: string,
   loader: LoaderName,

@@ -69,7 +69,9 @@ export type Expected = {
 /** What DuckDB may use while an audit reads; the rest goes to the disk. */
 export const memoryLimit = 80e6
 
-/** What DuckDB needs more for each row beyond a million: it does not find the newest version of each review on the disk. */
+/**
+ * What DuckDB needs more for each row beyond a million: it does not find the newest version of each review on the disk.
+ */
 const bytesPerRow = 100
 
 /**
@@ -100,7 +102,9 @@ export const shownSql = (time: string, zone: string | undefined): string =>
 
 const earlyCutoffFailure = (cutoff: number, startDate: number): Failure =>
   configFailure(
-    `The table would be compared as of ${new Date(cutoff).toISOString()}, and the start_date of the config is ${new Date(startDate).toISOString()}: nothing would be compared. Give the config that the table was loaded with, and the state of its last load.`,
+    `The table would be compared as of ${new Date(cutoff).toISOString()}, and the start_date ` +
+      `of the config is ${new Date(startDate).toISOString()}: nothing would be compared. Give ` +
+      'the config that the table was loaded with, and the state of its last load.',
   )
 
 const readExpected = async (
@@ -236,8 +240,9 @@ const readExpected = async (
 const idsPerStatement = 1000
 
 /**
- * Statements that delete the rows of reviews that are extra, stale, doubled or changed. The run that starts from the repaired state sends what
- * the service has of them. Where every version is kept, an older one stays: the newest counts.
+ * Statements that delete the rows of reviews that are extra, stale, doubled or changed. The run that starts from the
+ * repaired state sends what the service has of them. Where every version is kept, an older one stays: the newest
+ * counts.
  */
 export const deleteStatement = (table: AuditedTable, differences: ReadonlyArray<ReviewDifference>): string => {
   const column = dialects[table.dialect].quote(table.idColumn)
@@ -275,8 +280,9 @@ export const checkStatementSize = (
   )
 
 /**
- * What the service has as a seed of dbt: one column of words between spaces, which dbt takes for no number and no time. A line each: scope, start,
- * cutoff, number of buckets; a bucket, its numbers and digests; a review that has changed since the cutoff.
+ * What the service has as a seed of dbt: one column of words between spaces, which dbt takes for no number and no time.
+ * A line each: scope, start, cutoff, number of buckets; a bucket, its numbers and digests; a review that has changed
+ * since the cutoff.
  */
 export const formatSeed = async ({ scope, listBuckets }: Pick<Expected, 'scope' | 'listBuckets'>): Promise<string> =>
   [

@@ -16,9 +16,10 @@ import {
 } from './audited-table'
 
 /**
- * The content of a row as a text that the service's side (TypeScript) and the warehouse (SQL) make alike. Each field gives a piece:
- * `~` for a null, the digits of a whole number or of the number of elements of a list, milliseconds of a time, millionths of a decimal
- * number, and the MD5 of a text or of a member of a JSON column. Pieces have no comma, so that they can be joined by commas.
+ * The content of a row as a text that the service's side (TypeScript) and the warehouse (SQL) make alike. Each field
+ * gives a piece: `~` for a null, the digits of a whole number or of the number of elements of a list, milliseconds of a
+ * time, millionths of a decimal number, and the MD5 of a text or of a member of a JSON column. Pieces have no comma, so
+ * that they can be joined by commas.
  */
 const listContentFields = ({ schema, primaryKey, cursor }: ContentStream): ReadonlyArray<ContentField> => {
   const omitted = new Set([primaryKey[0], O.toUndefined(cursor), ...tombstoneColumnNames])
@@ -37,7 +38,10 @@ const scalarKinds = {
   DATE: 'text',
 } as const
 
-/** The scalars at and below the members of a schema. A list gives the number of its elements; an object without declared members gives nothing. */
+/**
+ * The scalars at and below the members of a schema. A list gives the number of its elements; an object without declared
+ * members gives nothing.
+ */
 const listFields = (
   schema: JsonSchema,
   path: ReadonlyArray<string>,
@@ -56,7 +60,10 @@ const listFields = (
 /** The name of a field, such as `location.name`. */
 export const fieldName = ({ path }: ContentField): string => path.join('.')
 
-/** What is compared of a stream's rows without these columns and members of them; left: what may be named, and what is not. */
+/**
+ * What is compared of a stream's rows without these columns and members of them; left: what may be named, and what is
+ * not.
+ */
 export const chooseContent = (
   stream: ContentStream,
   without: ReadonlyArray<string>,
@@ -71,19 +78,23 @@ export const chooseContent = (
 
 /** Below it a decimal number is compared to 6 places, */
 const finest = 1_000_000
+
 /** below it as a whole number, and beyond it by its sign alone. */
 const coarsest = 1_000_000_000_000_000
 const billion = 1_000_000_000
 
 const nullPiece = '~'
+
 /** As `Dialect.hexNumber` of the first 15 digits of a hash. */
 const hashNumber = (digest: string): bigint => BigInt(`0x${digest.slice(0, 15)}`)
+
 /** The digests of single fields are so small that a statement has room for those of every field. */
 const fieldDigests = 0x1000_0000
 
 /**
- * Both sides calculate with the same doubles. First it is rounded to 9 places, as decimal columns are, then down from an odd place: a value that
- * a loader has rounded lies on the other side of it once in a thousand times that its 9th place differs.
+ * Both sides calculate with the same doubles. First it is rounded to 9 places, as decimal columns are, then down from
+ * an odd place: a value that a loader has rounded lies on the other side of it once in a thousand times that its 9th
+ * place differs.
  */
 const numberPiece = (value: number): string => {
   if (Math.abs(value) < finest) return String(Math.floor((Math.floor(value * billion + 0.5) + 372) / 1000))
@@ -104,12 +115,15 @@ const toPiece = ({ path, kind }: ContentField, record: unknown, { show }: ZoneCl
   return kind === 'integer' || kind === 'boolean' ? String(value) : md5Of(String(value))
 }
 
-/** What the rows of a review contain: the sum of the hashes of the rows, and the sum of those of each field, one after the other. */
+/**
+ * What the rows of a review contain: the sum of the hashes of the rows, and the sum of those of each field, one after
+ * the other.
+ */
 export type ContentDigest = { readonly content: bigint; readonly fields: string }
 
 /**
- * Digests the rows of one review. `buckets`: those in whose reviews the single fields are digested too; a field has `fieldDigestWidth`
- * characters. `zone`: of the times of the table, if they have none themselves.
+ * Digests the rows of one review. `buckets`: those in whose reviews the single fields are digested too; a field has
+ * `fieldDigestWidth` characters. `zone`: of the times of the table, if they have none themselves.
  */
 export const createContentDigest = (
   { fields, keys }: AuditedContent,
@@ -152,6 +166,7 @@ type ContentDialect = {
 
 const jsonPath = (path: ReadonlyArray<string>): string => `'$.${path.join('.')}'`
 const tryCast = (text: string): string => `TRY_CAST(${text} AS DOUBLE)`
+
 /** Without a cast that tries: a text that looks like a number. */
 const castNumberLike = (text: string): string =>
   `CASE WHEN ${text} ~ '^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]{1,2})?$' THEN CAST(${text} AS DOUBLE PRECISION) END`
@@ -201,7 +216,10 @@ const contentDialects: Readonly<Record<DialectName, ContentDialect>> = {
 const numberPieceSql = (value: string, integer: string, text: string): string => {
   const floor = (number: string): string => `CAST(CAST(FLOOR(${number}) AS ${integer}) AS ${text})`
   const fine = floor(`(FLOOR(${value} * ${billion} + 0.5) + 372) / 1000`)
-  return `CASE WHEN ABS(${value}) < ${finest} THEN ${fine} WHEN ABS(${value}) < ${coarsest} THEN ${floor(`${value} + 0.372`)} || '.' WHEN ${value} > 0 THEN '+' WHEN ${value} < 0 THEN '-' END`
+  return (
+    `CASE WHEN ABS(${value}) < ${finest} THEN ${fine} WHEN ABS(${value}) < ${coarsest} THEN ` +
+    `${floor(`${value} + 0.372`)} || '.' WHEN ${value} > 0 THEN '+' WHEN ${value} < 0 THEN '-' END`
+  )
 }
 
 /** The piece of a field in SQL; `alias`: of the table in the statement. */
@@ -230,8 +248,9 @@ const pieceSql = (
 }
 
 /**
- * The rows of a table with its content: `(id, version, content)` of `columns` (id and version in SQL, and what is to be left out), and the digests
- * `field_0`… of single fields, where `condition` picks the reviews for which they are wanted.
+ * The rows of a table with its content: `(id, version, content)` of `columns` (id and version in SQL, and what is to be
+ * left out), and the digests `field_0`… of single fields, where `condition` picks the reviews for which they are
+ * wanted.
  */
 export const contentRowsSql = (
   table: AuditedTable,
@@ -263,5 +282,8 @@ export const digestColumns = ({ content }: AuditedTable, isSingle: boolean): Rea
 export const describeContent = ({ fields }: AuditedContent): string => {
   const names = (isCount: boolean): string =>
     fields.flatMap((field) => ((field.kind === 'count') === isCount ? [fieldName(field)] : [])).join(', ')
-  return `Compares the content of each row: ${names(false) || 'nothing'}${names(true) === '' ? '' : `; the number of elements of ${names(true)}`}.`
+  return (
+    'Compares the content of each row: ' +
+    `${names(false) || 'nothing'}${names(true) === '' ? '' : `; the number of elements of ${names(true)}`}.`
+  )
 }

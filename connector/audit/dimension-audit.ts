@@ -13,13 +13,19 @@ import {
 import { packColumns, quoteList } from './entity-statement'
 import { checkSqlSize, packedRows, placesSql, unpackedSql } from './packed-rows'
 
-/** What an audit reads of a stream of what reviews name: a row for each review that names something, and at the end as of when, in milliseconds. */
+/**
+ * What an audit reads of a stream of what reviews name: a row for each review that names something, and at the end as
+ * of when, in milliseconds.
+ */
 export type ServiceDimensions = {
   readonly stream: string
   readonly rows: Feed<Failure, { readonly rows: ReadonlyArray<Row>; readonly cutoff?: number }>
 }
 
-/** What the newest review says of a dimension. `digest`: of its name; empty where two reviews of one time contradict each other. */
+/**
+ * What the newest review says of a dimension. `digest`: of its name; empty where two reviews of one time contradict
+ * each other.
+ */
 type ExpectedDimension = { readonly id: string; readonly version: number; readonly digest: string }
 
 type ExpectedDimensions = {
@@ -40,7 +46,9 @@ const digestText = (text: string): string => md5Of(text).slice(0, digits)
 /** Whether a text is the hash of an id, as the statement answers it. */
 export const isDimensionKey = (text: string): boolean => /^[0-9a-f]{15}$/.test(text)
 
-/** Reads what the newest reviews name, each review alone. Rejects with a `CommandError` if the service cannot be read. */
+/**
+ * Reads what the newest reviews name, each review alone. Rejects with a `CommandError` if the service cannot be read.
+ */
 export const readDimensions = async (
   { stream, rows }: ServiceDimensions,
   attributes: ReadonlyArray<string>,
@@ -66,7 +74,10 @@ export const readDimensions = async (
 const keySql = (table: AuditedTable, alias: string | undefined): string =>
   `SUBSTRING(${dialects[table.dialect].md5(`COALESCE(${idSql(table, alias, table.idColumn)}, '')`)}, 1, ${digits})`
 
-/** The statement that names the dimensions that are missing, doubled, or have another name than the newest review gives them; no row: none. */
+/**
+ * The statement that names the dimensions that are missing, doubled, or have another name than the newest review gives
+ * them; no row: none.
+ */
 export const dimensionStatement = (
   table: AuditedTable,
   { stream, cutoff, attributes, dimensions }: ExpectedDimensions,
@@ -138,7 +149,9 @@ export const checkDimensionStatementSize = (sql: string, table: AuditedTable): E
     '. Audit --stream reviews with --deep instead: it compares the names that each review holds.',
   )
 
-/** The statement that deletes dimensions that are doubled or changed; the run from the repaired state sends them again. */
+/**
+ * The statement that deletes dimensions that are doubled or changed; the run from the repaired state sends them again.
+ */
 export const deleteDimensionStatement = (
   table: AuditedTable,
   differences: ReadonlyArray<DimensionDifference>,

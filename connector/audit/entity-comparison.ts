@@ -41,8 +41,9 @@ export type ExpectedFeedback = {
 }
 
 /**
- * Reads what the service has of a stream by entity and gives it to `body`. `spillPath`: beside this file goes what does not fit into
- * memory. `zone`: of the times of the table, UTC if left out. Rejects with a `CommandError` if the service cannot be read.
+ * Reads what the service has of a stream by entity and gives it to `body`. `spillPath`: beside this file goes what does
+ * not fit into memory. `zone`: of the times of the table, UTC if left out. Rejects with a `CommandError` if the service
+ * cannot be read.
  */
 export const useExpectedFeedback = async <A>(
   service: ServiceFeedback,
@@ -79,7 +80,8 @@ const readExpectedFeedback = async (
     ),
   )
   const clock = createClock(zone)
-  // A bound that clocks show twice is moved out of these two hours: otherwise they would put rows on the other side of it.
+  // A bound that clocks show twice is moved out of these two hours: otherwise they would put rows on the other side of
+  // it.
   const from = service.from + 2 * clock.goBack(service.from)
   const moveBack = (cutoff: number): number => cutoff - 2 * clock.goBack(cutoff)
   const cutoffs = [...service.cutoffs()].sort(([a], [b]) => (a < b ? -1 : 1))
@@ -150,5 +152,6 @@ export const checkFeedbackStatementSize = (
   checkSqlSize(
     sql,
     table,
-    `. ${buckets === undefined ? 'Use --window year, or fewer entities in the config' : 'Give fewer buckets with --ids'}.`,
+    '. ' +
+      `${buckets === undefined ? 'Use --window year, or fewer entities in the config' : 'Give fewer buckets with --ids'}.`,
   )

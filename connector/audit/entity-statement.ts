@@ -54,7 +54,9 @@ export const isEntityName = (text: string): boolean => bucketPattern.test(`${tex
 /** Whether a text is a bucket as the statement names them, such as `location:1034/2026-03`. */
 export const isFeedbackBucket = (text: string): boolean => bucketPattern.test(text)
 
-/** What both sides are counted with: the bucket of each row of `feedback (name, id, version, row_count)`, and the sums. */
+/**
+ * What both sides are counted with: the bucket of each row of `feedback (name, id, version, row_count)`, and the sums.
+ */
 export const groupsSql = (dialectName: DialectName, window: AuditWindow): string => {
   const dialect = dialects[dialectName]
   const hash = hashSql(dialect)
@@ -91,14 +93,20 @@ export const packColumns = (rows: ReadonlyArray<ReadonlyArray<string>>) => {
   }
 }
 
-/** The hash by which an entity is found, so that no name stands in the statement with characters that a dialect reads differently. */
+/**
+ * The hash by which an entity is found, so that no name stands in the statement with characters that a dialect reads
+ * differently.
+ */
 const entityHashSql = (table: AuditedTable, prefix: string): string => {
   const { md5, text, quote } = dialects[table.dialect]
   const column = (name: string): string => `CAST(${prefix}${quote(attributeColumn(table, name))} AS ${text})`
   return md5(`${column('entityType')} || ':' || ${column('entityId')}`)
 }
 
-/** The rows of the table: `feedback (name, id, version, row_count)`, up to the cutoff of each entity; `all_rows` has later ones too. */
+/**
+ * The rows of the table: `feedback (name, id, version, row_count)`, up to the cutoff of each entity; `all_rows` has
+ * later ones too.
+ */
 const tableFeedbackSql = (table: AuditedTable, { from, entities, clock }: FeedbackScope): string => {
   const { integer } = dialects[table.dialect]
   const latest = entities.reduce((most, { cutoff }) => Math.max(most, cutoff), from)
@@ -135,15 +143,19 @@ const headSql = (
   const named = leftOut.slice(0, 20).map(({ entity, reason }) => `${toEntityName(entity)} (${reason})`)
   const others = leftOut.length > named.length ? ` and ${leftOut.length - named.length} more` : ''
   return [
-    `Compares ${table.name} with the stream ${stream} of the service for ${entities.length} entities, as of ${first === last ? first : `the time up to which each was read, ${first} to ${last}`}.`,
-    `Left out on both sides: rows before ${new Date(from).toISOString()} or later than that, and other entities${named.length === 0 ? '.' : `, such as ${named.join(', ')}${others}.`}`,
+    `Compares ${table.name} with the stream ${stream} of the service for ${entities.length} entities, ` +
+      `as of ${first === last ? first : `the time up to which each was read, ${first} to ${last}`}.`,
+    `Left out on both sides: rows before ${new Date(from).toISOString()} or later than that, ` +
+      `and other entities${named.length === 0 ? '.' : `, such as ${named.join(', ')}${others}.`}`,
     ...lines,
   ]
     .map((line) => `-- ${line}\n`)
     .join('')
 }
 
-/** The statement that lists the windows of entities in which the table differs from the service; no row: they are equal. */
+/**
+ * The statement that lists the windows of entities in which the table differs from the service; no row: they are equal.
+ */
 export const feedbackBucketStatement = (
   table: AuditedTable,
   scope: FeedbackScope,
@@ -162,7 +174,10 @@ export const feedbackBucketStatement = (
     either('id_digest'),
     either('version_digest'),
   ]
-  return `${headSql(table, scope, [`Run it before the next load. No rows: equal. Otherwise each row is an entity and a ${scope.window} that differ; --ids BUCKET,… prints the statement that names their rows.`])}WITH
+  return `${headSql(table, scope, [
+    'Run it before the next load. No rows: equal. Otherwise each row is an entity and a ' +
+      `${scope.window} that differ; --ids BUCKET,… prints the statement that names their rows.`,
+  ])}WITH
 ${placesSql},
 ${packedRows('expected_parts', packed)},
 ${unpackedSql('expected', 'expected_parts', width, [
@@ -189,7 +204,10 @@ ORDER BY bucket;
 `
 }
 
-/** The statement that names the rows of some buckets that are missing, extra, stale or doubled; `expected`: the service's rows in them. */
+/**
+ * The statement that names the rows of some buckets that are missing, extra, stale or doubled; `expected`: the
+ * service's rows in them.
+ */
 export const feedbackRowStatement = (
   table: AuditedTable,
   scope: FeedbackScope,
@@ -197,7 +215,10 @@ export const feedbackRowStatement = (
   expected: ReadonlyArray<NamedFeedback>,
 ): string => {
   const { width, packed, column } = packColumns(expected.map(({ name, id, version }) => [name, id, version]))
-  return `${headSql(table, scope, [`Names the rows that differ in ${buckets.join(', ')}. Versions are times in milliseconds since 1970, by clocks of ${table.timeZone}; newer: loaded after the audit, or wrong.`])}WITH
+  return `${headSql(table, scope, [
+    `Names the rows that differ in ${buckets.join(', ')}. Versions are times in milliseconds ` +
+      `since 1970, by clocks of ${table.timeZone}; newer: loaded after the audit, or wrong.`,
+  ])}WITH
 ${placesSql},
 ${packedRows('expected_parts', packed)},
 ${unpackedSql('expected', 'expected_parts', width, [`${column(0)} AS name`, `${column(1)} AS id`, `CAST(${column(2)} AS ${dialects[table.dialect].integer}) AS version`])},
@@ -240,7 +261,10 @@ export type FeedbackDifference = { readonly entity: string; readonly id: string;
 
 const idsPerDeletion = 1000
 
-/** Statements that delete the rows that are extra, stale or doubled; the run from the repaired state sends what the service has of them. */
+/**
+ * Statements that delete the rows that are extra, stale or doubled; the run from the repaired state sends what the
+ * service has of them.
+ */
 export const deleteFeedbackStatement = (
   table: AuditedTable,
   { entities }: FeedbackScope,

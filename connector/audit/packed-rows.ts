@@ -12,8 +12,8 @@ export const pack = (value: bigint | number | string, width: number): string => 
 const rowsPerPart = 50
 
 /**
- * A list of rows as text in columns of fixed width, since not every dialect takes thousands of rows of VALUES. Packs the rows of one part
- * at a time, to bound memory.
+ * A list of rows as text in columns of fixed width, since not every dialect takes thousands of rows of VALUES. Packs
+ * the rows of one part at a time, to bound memory.
  */
 export const packedRows = <A>(name: string, rows: ReadonlyArray<A>, packRow: (row: A) => string = String): string => {
   const parts: string[] = []
@@ -41,8 +41,8 @@ places AS (
 )`
 
 /**
- * The field of a packed row from `start`, counted from 0, as a text without its padding; null if it is blank. Behind the last row it is: a
- * warehouse may cast it to a number before it leaves out what is not there.
+ * The field of a packed row from `start`, counted from 0, as a text without its padding; null if it is blank. Behind
+ * the last row it is: a warehouse may cast it to a number before it leaves out what is not there.
  */
 export const field = (width: number, start: number, length: number): string =>
   `NULLIF(TRIM(SUBSTRING(packed, place * ${width} + ${start + 1}, ${length})), '')`

@@ -42,7 +42,10 @@ export type ExpectedBucket = {
   readonly contentDigest: bigint
 }
 
-/** What the service has of one review: its version, how many rows the stream has of it, and the digests of their content. */
+/**
+ * What the service has of one review: its version, how many rows the stream has of it, and the digests of their
+ * content.
+ */
 export type ExpectedReview = {
   readonly id: string
   readonly version: number
@@ -55,8 +58,9 @@ const idWidth = 20
 const versionWidth = 16
 
 /**
- * The reviews of the table: `reviews (id, version, row_count)`, with their content if it is compared, without those that the audit leaves
- * out. `condition`: of the reviews that are wanted, by the column `id`; their single fields are digested too.
+ * The reviews of the table: `reviews (id, version, row_count)`, with their content if it is compared, without those
+ * that the audit leaves out. `condition`: of the reviews that are wanted, by the column `id`; their single fields are
+ * digested too.
  */
 const tableReviewsSql = (
   table: AuditedTable,
@@ -129,8 +133,8 @@ const tableReviewsSql = (
 }
 
 /**
- * What `buckets` holds of each bucket of `reviews (id, version, row_count)`; `isDeep`: and `content`. Also what the service's own reviews
- * are counted with.
+ * What `buckets` holds of each bucket of `reviews (id, version, row_count)`; `isDeep`: and `content`. Also what the
+ * service's own reviews are counted with.
  */
 export const bucketsSql = (dialectName: DialectName, bucketCount: number, isDeep: boolean): string => {
   const dialect = dialects[dialectName]
@@ -163,7 +167,8 @@ const headSql = (
   [
     `Compares ${table.name} with the stream ${stream} of the service, as of ${instant(cutoff)}.`,
     ...(table.content === undefined ? [] : [describeContent(table.content)]),
-    `Left out on both sides: versions before ${instant(from)} or after the time above${changedIds.length === 0 ? '.' : `, and the ${changedIds.length} reviews that have changed since.`}`,
+    `Left out on both sides: versions before ${instant(from)} or after the time ` +
+      `above${changedIds.length === 0 ? '.' : `, and the ${changedIds.length} reviews that have changed since.`}`,
     ...lines,
   ]
     .map((line) => `-- ${line}\n`)
@@ -198,7 +203,10 @@ export const bucketStatement = (
     return counts + digests.map(([name]) => pack(found?.[name] ?? 0n, digestWidth)).join('')
   })
   const found = (column: string): string => `COALESCE(buckets.${column}, 0)`
-  return `${headSql(table, scope, ['Run it before the next load. No rows: equal. Otherwise the buckets of ids that differ; --ids BUCKET,… prints the statement that names their reviews.'])}WITH
+  return `${headSql(table, scope, [
+    'Run it before the next load. No rows: equal. Otherwise the buckets of ids ' +
+      'that differ; --ids BUCKET,… prints the statement that names their reviews.',
+  ])}WITH
 ${placesSql},
 ${packedRows('expected_parts', packed)},
 ${unpackedSql('expected', 'expected_parts', bucketWidth, ['first_place + place AS bucket', ...columns])},
@@ -222,7 +230,10 @@ ORDER BY expected.bucket;
 `
 }
 
-/** The statement that names the reviews of some buckets that are missing, extra, stale, doubled or changed; `expected`: the service's reviews in them. */
+/**
+ * The statement that names the reviews of some buckets that are missing, extra, stale, doubled or changed; `expected`:
+ * the service's reviews in them.
+ */
 export const reviewStatement = (
   table: AuditedTable,
   scope: AuditScope,
@@ -251,7 +262,11 @@ export const reviewStatement = (
   const changedNames = fields.map(
     (each, i) => `CASE WHEN ${differs(`field_${i}`)} THEN ' ${fieldName(each)}' ELSE '' END`,
   )
-  return `${headSql(table, scope, [`Names the reviews that differ in ${buckets.length === 1 ? 'bucket' : 'buckets'} ${buckets.join(', ')}. Versions are milliseconds since 1970, by clocks of ${table.timeZone}; newer: loaded after the audit, or wrong.`])}WITH
+  return `${headSql(table, scope, [
+    `Names the reviews that differ in ${buckets.length === 1 ? 'bucket' : 'buckets'} ` +
+      `${buckets.join(', ')}. Versions are milliseconds since 1970, by clocks of ` +
+      `${table.timeZone}; newer: loaded after the audit, or wrong.`,
+  ])}WITH
 ${placesSql},
 ${packedRows('expected_parts', expected, packReview)},
 ${unpackedSql('expected', 'expected_parts', reviewWidth, columns)},
@@ -287,7 +302,12 @@ SELECT id,
     WHEN found_rows < expected_rows THEN 'rows missing'
     ${isDeep ? `WHEN found_rows = expected_rows THEN 'changed'\n    ` : ''}ELSE 'doubled'
   END AS difference,
-  expected_version, found_version, expected_rows, found_rows${isDeep ? `,\n  CASE WHEN found_rows = expected_rows AND found_version = expected_version THEN changed_columns ELSE '' END AS changed_columns` : ''}
+  expected_version, found_version, expected_rows, found_rows${
+    isDeep
+      ? `,\n  CASE WHEN found_rows = expected_rows AND found_version = ` +
+        `expected_version THEN changed_columns ELSE '' END AS changed_columns`
+      : ''
+  }
 FROM compared
 WHERE expected_version IS NULL OR found_version IS NULL OR found_version <> expected_version OR found_rows <> expected_rows${isDeep ? ' OR is_changed = 1' : ''}
 ORDER BY id;

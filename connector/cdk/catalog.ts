@@ -24,7 +24,10 @@ export type SourceState = Readonly<Record<string, unknown>>
 /** What a platform may ask a destination to do with a stream. */
 export type DestinationSyncMode = 'append' | 'overwrite' | 'append_dedup' | 'overwrite_dedup' | SinkOperation
 
-/** A stream of a configured catalog. What the platform left out or set to null is undefined or empty: each program has its own default. */
+/**
+ * A stream of a configured catalog. What the platform left out or set to null is undefined or empty: each program has
+ * its own default.
+ */
 export type ConfiguredStream = {
   readonly name: string
   readonly namespace: string | undefined
@@ -63,7 +66,10 @@ export type ConfiguredCatalog = ReadonlyArray<ConfiguredStream>
 /** How a message names its stream. */
 export type StreamDescriptor = { readonly name: string; readonly namespace?: string | null | undefined }
 
-/** The stream that a descriptor means, under the name that its messages are to have; undefined: the catalog does not have it. */
+/**
+ * The stream that a descriptor means, under the name that its messages are to have; undefined: the catalog does not
+ * have it.
+ */
 export type FindStream = (descriptor: StreamDescriptor) => StreamInfo | undefined
 
 /** The attributes that a schema declares at its top level. */
@@ -148,8 +154,8 @@ const toStreamInfo = (
 })
 
 /**
- * Names each stream as its `InputStream.id`. A client that leaves out the namespace means the only stream of that name. A stream
- * without a sync mode is not taken for a full refresh, so that nothing is deleted because of it.
+ * Names each stream as its `InputStream.id`. A client that leaves out the namespace means the only stream of that name.
+ * A stream without a sync mode is not taken for a full refresh, so that nothing is deleted because of it.
  */
 export const findStreamById = (catalog: ConfiguredCatalog): FindStream => {
   const infos = catalog.map((configured) => toStreamInfo(configured, streamIdOf(configured), 'incremental'))
@@ -166,7 +172,10 @@ export const findStreamById = (catalog: ConfiguredCatalog): FindStream => {
 const countNamesakes = (catalog: ConfiguredCatalog, name: string): number =>
   catalog.filter((configured) => configured.name === name).length
 
-/** The streams by the names of their tables: the stream's name, or `namespace.name` where two namespaces have the same name. */
+/**
+ * The streams by the names of their tables: the stream's name, or `namespace.name` where two namespaces have the same
+ * name.
+ */
 export const indexByTable = (catalog: ConfiguredCatalog): ReadonlyMap<string, ConfiguredStream> =>
   new Map(
     catalog.map((configured) => [

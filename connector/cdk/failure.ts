@@ -16,15 +16,18 @@ const createFailure =
 
 /** The caller must change something: a config, a catalog, a state, a permission. */
 export const configFailure = createFailure('Config')
+
 /** The service or the network failed: the same run may succeed later. */
 export const transientFailure = createFailure('Transient')
+
 /** The connector is wrong. */
 export const systemFailure = createFailure('System')
 
 /** The failure for an unexpected exception; the detail holds its stack. */
 export const unexpectedFailure = (error: unknown): Failure =>
   systemFailure(
-    `An unexpected error in the connector: ${error instanceof Error ? error.message : String(error)}. Please report it.`,
+    'An unexpected error in the connector: ' +
+      `${error instanceof Error ? error.message : String(error)}. Please report it.`,
     error instanceof Error ? error.stack : undefined,
   )
 

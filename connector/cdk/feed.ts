@@ -104,7 +104,10 @@ export const drainFeed =
     return E.right(undefined)
   }
 
-/** The value, or `undefined` if the signal comes first. Promise.race would not do: its promises hold the value until the signal comes. */
+/**
+ * The value, or `undefined` if the signal comes first. Promise.race would not do: its promises hold the value until the
+ * signal comes.
+ */
 export const awaitUntilAbort = <A>(signal: AbortSignal, value: Promise<A>): Promise<A | undefined> =>
   new Promise((resolve, reject) => {
     const onAbort = () => resolve(undefined)

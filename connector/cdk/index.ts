@@ -1,7 +1,8 @@
 /**
- * The kit for connectors; it knows no service. In go the streams and sinks that a connector defines, a catalog, states, and the
- * lines of Airbyte or Singer. Out come the messages of a run: `readStreams` yields them, a protocol encodes them into lines and
- * decodes lines back into them, and `writeToSinks` sends their records to sinks. A protocol is a folder and a row of `protocols`.
+ * The kit for connectors; it knows no service. In go the streams and sinks that a connector defines, a catalog, states,
+ * and the lines of Airbyte or Singer. Out come the messages of a run: `readStreams` yields them, a protocol encodes
+ * them into lines and decodes lines back into them, and `writeToSinks` sends their records to sinks. A protocol is a
+ * folder and a row of `protocols`.
  *
  * For a connector of its own (see examples/), package.json exports this index as `feedback-connector/cdk`:
  * - codecs of values: `Int64`, `Integer`, `Instant`
@@ -11,7 +12,8 @@
  * - runs: `readStreams`, `ReadRun`, `writeToSinks`, `WriteRun`, `openDeadLetterFile`; what they say: `Message`, `Row`
  * - protocols: `protocols`, `Protocol`, `decodeInput`; catalogs: `Catalog`, `ConfiguredCatalog`
  * - configuration: `textField`, `integerField`, … of config/fields, `createConfigFormat`, `loadConfig`
- * - feeds: `unfoldFeed`, `flatMapFeed`, …; failures: `configFailure`, `transientFailure`, `systemFailure`; schemas: `toJsonSchema`
+ * - feeds: `unfoldFeed`, `flatMapFeed`, …; failures: `configFailure`, `transientFailure`, `systemFailure`; schemas:
+ *   `toJsonSchema`
  * The other names serve the rooms of this connector and may change.
  */
 export {

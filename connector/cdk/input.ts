@@ -15,7 +15,10 @@ export type MessageFeed = Feed<Failure, ReadonlyArray<Message>>
 /** Decodes all lines of an input with one protocol. Empty lines are ignored. */
 export const decodeInput = (protocol: Protocol, options: DecodeOptions) => decodeMixedInput([protocol], options)
 
-/** Decodes all lines of an input with the protocol that recognizes its first message; the first of `protocols` if none does. */
+/**
+ * Decodes all lines of an input with the protocol that recognizes its first message; the first of `protocols` if none
+ * does.
+ */
 export const decodeMixedInput = (protocols: ReadonlyArray<Protocol>, options: DecodeOptions) =>
   async function* (input: AsyncIterable<Uint8Array>): MessageFeed {
     const decoders = protocols.map(({ recognizes, createDecoder }) => ({
@@ -78,7 +81,10 @@ const groupRecords = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> 
   return grouped
 }
 
-/** A line that is a JSON object with a `type`; the members of its member `record` stand beside the others as `record.name`. */
+/**
+ * A line that is a JSON object with a `type`; the members of its member `record` stand beside the others as
+ * `record.name`.
+ */
 export type MessageLine = InputLine & { readonly type: string; readonly members: ReadonlyMap<string, JsonSpan> }
 
 /** The members of a line that is a message of Airbyte or Singer; undefined if it is none. */

@@ -11,8 +11,8 @@ export const joinText = (text: OutputText): string =>
 export const jsonLine = (value: unknown): string => `${JSON.stringify(value)}\n`
 
 /**
- * Rows as lines, each between `before` and what `after` returns for it, in pieces: a page is never copied into one buffer, and
- * no record becomes a string. `after` is called for each row that has changes, and once for all others.
+ * Rows as lines, each between `before` and what `after` returns for it, in pieces: a page is never copied into one
+ * buffer, and no record becomes a string. `after` is called for each row that has changes, and once for all others.
  */
 export function* wrapRows(rows: ReadonlyArray<Row>, before: string, after: (row: Row) => string): Iterable<Uint8Array> {
   const tail = `${after({ json: new Uint8Array() })}\n`
@@ -35,7 +35,10 @@ const carriageReturn = 0x0d
 /** Lines that came together, without their line ends. `isCut`: the input ended within this one line. */
 type LineBatch = { readonly lines: ReadonlyArray<Buffer>; readonly isCut: boolean }
 
-/** The lines of a stream of bytes, without their line ends; the lines of a chunk come together. A line within a chunk is not copied. */
+/**
+ * The lines of a stream of bytes, without their line ends; the lines of a chunk come together. A line within a chunk is
+ * not copied.
+ */
 export async function* splitLines(input: AsyncIterable<Uint8Array>): AsyncIterable<LineBatch> {
   let lineStart: Array<Buffer> = []
   for await (const bytes of input) {

@@ -4,7 +4,10 @@ import { configFailure, transientFailure } from './failure'
 import { parseJson } from './json/parse'
 import type { DecodedLine, DecodeOptions, InputLine } from './protocol'
 
-/** What a decoder does with lines that lose records: a destination ends, a snapshot goes on without them and keeps no later state. */
+/**
+ * What a decoder does with lines that lose records: a destination ends, a snapshot goes on without them and keeps no
+ * later state.
+ */
 type LossGuard = {
   /** A wrong line that was a record. */
   readonly rejectLine: (line: InputLine, problem: string) => DecodedLine
@@ -34,7 +37,8 @@ export const createLossGuard = ({ purpose }: Pick<DecodeOptions, 'purpose'>): Lo
         : skipLine(line, 'is no message'),
     reportLoss: (line, problem) => {
       const failure = transientFailure(
-        `Line ${line.number} of the input ${problem}. Neither it nor a later state is kept: see that nothing drops records on the way, and run again.`,
+        `Line ${line.number} of the input ${problem}. Neither it nor a later ` +
+          'state is kept: see that nothing drops records on the way, and run again.',
       )
       if (purpose === 'deliver') return E.left(failure)
       lossyLine ||= line.number
@@ -71,8 +75,8 @@ const isRecordLike = (value: unknown): boolean =>
     : RecordLike.is(value) || (t.UnknownRecord.is(value) && /^\s*record\s*$/i.test(String(value.type)))
 
 /**
- * Whether a line that is no message may have been a record: a JSON object that was cut, joined with another or changed, or a record
- * with other text around it. Other text and complete JSON, such as a log line, are none.
+ * Whether a line that is no message may have been a record: a JSON object that was cut, joined with another or changed,
+ * or a record with other text around it. Other text and complete JSON, such as a log line, are none.
  */
 const mayHoldRecord = ({ bytes }: InputLine): boolean => {
   const text = bytes.toString('utf8').replace(/^\ufeff/, '')

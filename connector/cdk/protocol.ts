@@ -27,7 +27,10 @@ export type EncodeOptions = {
   readonly schemas?: ReadonlyMap<string, JsonSchema>
   /** The state that the run was given; a protocol whose last state replaces all before it carries it forward. */
   readonly givenState?: Readonly<Record<string, unknown>>
-  /** Tell the consumer at the end of a full refresh that all other rows of the stream are gone, where the protocol has a message for it. */
+  /**
+   * Tell the consumer at the end of a full refresh that all other rows of the stream are gone, where the protocol has a
+   * message for it.
+   */
   readonly tableVersions?: boolean
 }
 
@@ -43,8 +46,9 @@ export type LineDecoder = {
 
 export type DecodeOptions = {
   /**
-   * deliver: for a destination. Records are parsed, states are kept as they came to be printed back, and a wrong line ends the
-   * run. store: for a snapshot. Records stay text, states belong to streams, and a wrong line is skipped with a warning.
+   * deliver: for a destination. Records are parsed, states are kept as they came to be printed back, and a wrong line
+   * ends the run. store: for a snapshot. Records stay text, states belong to streams, and a wrong line is skipped with
+   * a warning.
    */
   readonly purpose: 'deliver' | 'store'
   /** Milliseconds since 1970, for records that do not say when they were extracted. */

@@ -32,7 +32,10 @@ export type ReadRun<Env> = {
 
 type SelectedStream<Env> = { readonly stream: Stream<Env>; readonly selection: StreamSelection }
 
-/** Reads the selected streams, those of one reader together, and yields the messages of the run. A stop ends it early, without a further message. */
+/**
+ * Reads the selected streams, those of one reader together, and yields the messages of the run. A stop ends it early,
+ * without a further message.
+ */
 export async function* readStreams<Env>(run: ReadRun<Env>): AsyncGenerator<Message> {
   const byName = new Map(run.streams.map((stream) => [stream.name, stream]))
   for (const { name } of run.catalog)
@@ -76,7 +79,8 @@ const startedMessage = <Env>(stream: Stream<Env>, selection: StreamSelection): M
 
 const unknownStreamFailure = (name: string, known: ReadonlyMap<string, unknown>): Failure =>
   configFailure(
-    `The catalog asks for a stream "${name}", which does not exist. Refresh the schema, or choose among ${[...known.keys()].join(', ')}.`,
+    `The catalog asks for a stream "${name}", which does not exist. ` +
+      `Refresh the schema, or choose among ${[...known.keys()].join(', ')}.`,
   )
 
 /** What a stream has sent in this run, and its newest state that was not sent yet. */
@@ -188,8 +192,9 @@ function* toMessages<Env>(
 }
 
 /**
- * Whether the streams of a group send their next checkpoints: all of them together, after so many records of a stream on average. A
- * resumed run goes on from the oldest of their states, so a stream with few records must not keep back the others.
+ * Whether the streams of a group send their next checkpoints: all of them together, after so many records of a stream
+ * on average. A resumed run goes on from the oldest of their states, so a stream with few records must not keep back
+ * the others.
  */
 const isCheckpointDue = <Env>(
   { checkpointInterval: { records, millis }, now }: ReadRun<Env>,
@@ -230,7 +235,9 @@ function* failureMessages(progress: ReadProgress, at: number, failure: Failure):
   yield { _tag: 'Failed', stream: progress.name, failure }
 }
 
-/** Sends the newest state, unless its text is the one that was sent last: clients drop the counts of a repeated state. */
+/**
+ * Sends the newest state, unless its text is the one that was sent last: clients drop the counts of a repeated state.
+ */
 function* checkpointMessages(progress: ReadProgress, at: number): Generator<Message> {
   if (O.isNone(progress.pendingState)) return
   const state = progress.pendingState.value()
@@ -292,8 +299,8 @@ const listenForInterrupts = <Env>({ stop, onWait }: ReadRun<Env>): Interrupts =>
 }
 
 /**
- * The next event, unless a stop comes first, or it has to be awaited and the run waits beyond `reportedWaitEnd`: then the end of
- * that wait. Promise.race would not do: it would keep every page in memory until the stop.
+ * The next event, unless a stop comes first, or it has to be awaited and the run waits beyond `reportedWaitEnd`: then
+ * the end of that wait. Promise.race would not do: it would keep every page in memory until the stop.
  */
 const nextOrInterrupt = <Env, A>(
   { stop, now }: ReadRun<Env>,

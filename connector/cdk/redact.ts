@@ -8,7 +8,10 @@ const base64Variants = (text: string): ReadonlyArray<string> => [
   encodeURIComponent(text),
 ]
 
-/** The secret in base64 as a part of a longer text, for each of the three alignments it can have there (as in `Basic base64(id:secret)`). */
+/**
+ * The secret in base64 as a part of a longer text, for each of the three alignments it can have there (as in
+ * `Basic base64(id:secret)`).
+ */
 const base64Forms = (secret: string): ReadonlyArray<string> =>
   [0, 1, 2].flatMap((shift) => {
     const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(secret)])
@@ -28,7 +31,10 @@ const encodedForms = (secret: string): ReadonlyArray<string> => {
   return secret.length < 4 ? plain : [...plain, bytes.toString('hex'), ...base64Forms(secret)]
 }
 
-/** Replaces each secret by `***`, whether raw, URL- or form-encoded, in JSON, in hexadecimal, or in base64 of any alignment. */
+/**
+ * Replaces each secret by `***`, whether raw, URL- or form-encoded, in JSON, in hexadecimal, or in base64 of any
+ * alignment.
+ */
 export const createRedactor = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
   const needles = [...new Set(secrets.filter((secret) => secret !== '').flatMap(encodedForms))].sort(
     (a, b) => b.length - a.length,
@@ -46,7 +52,10 @@ export const redactFailure = (redact: (text: string) => string, { _tag, message,
 const schemasIn = (value: unknown): ReadonlyArray<JsonSchema> =>
   Array.isArray(value) ? value.filter(t.UnknownRecord.is) : t.UnknownRecord.is(value) ? [value] : []
 
-/** The texts in `value` that `schema` marks as secret, and the password of an address. The value need not match the schema otherwise. */
+/**
+ * The texts in `value` that `schema` marks as secret, and the password of an address. The value need not match the
+ * schema otherwise.
+ */
 export const findSecrets = (schema: JsonSchema, value: unknown): ReadonlyArray<string> => {
   if (schema.airbyte_secret === true) return secretTexts(value)
   if (!t.UnknownRecord.is(value)) return []

@@ -24,8 +24,8 @@ const isSingerLine = (bytes: Buffer): boolean => {
 }
 
 /**
- * The protocols that the programs speak, a row each. Input without a word about its protocol is decoded by the first row that
- * recognizes its first message, and as Airbyte where none does.
+ * The protocols that the programs speak, a row each. Input without a word about its protocol is decoded by the first
+ * row that recognizes its first message, and as Airbyte where none does.
  */
 export const protocols = {
   airbyte: {
@@ -54,7 +54,10 @@ export type SourceDeclaration<Config, Env> = {
   readonly config: t.Type<Config, unknown>
   /** In the order in which they are read. */
   readonly streams: ReadonlyArray<Stream<Env>>
-  /** What the readers of the streams read from. `stop` is aborted when the run is stopped; `variables` of the environment name proxies. */
+  /**
+   * What the readers of the streams read from. `stop` is aborted when the run is stopped; `variables` of the
+   * environment name proxies.
+   */
   readonly connect: (config: Config, stop: AbortSignal, variables: ConnectOptions['variables']) => Env
   /** A request that shows whether the config works. */
   readonly check: (env: Env) => TaskEither<Failure, unknown>
@@ -88,7 +91,10 @@ const describeBoth = (tap: Command, name: string, verbs: Readonly<Record<string,
   ].join('\n'),
 })
 
-/** Runs a source in this process: as an Airbyte source if its first argument is a verb of Airbyte's, else as a Singer tap. */
+/**
+ * Runs a source in this process: as an Airbyte source if its first argument is a verb of Airbyte's, else as a Singer
+ * tap.
+ */
 export const runSource = <Config, Env>(source: SourceDeclaration<Config, Env>, host: NodeJS.Process): void => {
   const program = toSourceProgram(source)
   const { version } = program

@@ -101,7 +101,10 @@ const mergeSchemas = (a: JsonSchema, b: JsonSchema): JsonSchema => {
   }
 }
 
-/** The schema of `X | null`, with null as the first type. Other unions have none, since destinations do not understand `anyOf`. */
+/**
+ * The schema of `X | null`, with null as the first type. Other unions have none, since destinations do not understand
+ * `anyOf`.
+ */
 const unionSchema = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
   const [only, ...others] = members.filter(({ type }) => type !== 'null')
   if (only === undefined || others.length > 0) throw new Error('A union of types has no plain JSON schema: annotate it')

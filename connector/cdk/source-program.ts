@@ -35,7 +35,10 @@ export type ServiceIdentity = {
 
 const hashText = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
-/** The identity of the service at a URL. The case of the host, a default port and slashes at the end make no difference. `account`: a name, no secret. */
+/**
+ * The identity of the service at a URL. The case of the host, a default port and slashes at the end make no difference.
+ * `account`: a name, no secret.
+ */
 export const identifyService = (url: string, account: string | undefined): ServiceIdentity => {
   const { protocol, hostname, port, pathname } = new URL(url)
   const address = `${protocol}//${hostname.replace(/\.$/, '')}${port === '' ? '' : `:${port}`}${pathname.replace(/\/+$/, '')}`
@@ -84,7 +87,9 @@ export const checkStateServices = (
 
 const foreignStateFailure = (stream: string, address: string) =>
   configFailure(
-    `The state of ${stream} is of another service, or of another application, than ${address}. To read this service from the beginning, reset the stream or give no state. If only the address of the same service has changed, remove the key service from the state.`,
+    `The state of ${stream} is of another service, or of another application, than ${address}. ` +
+      'To read this service from the beginning, reset the stream or give no state. If only the ' +
+      'address of the same service has changed, remove the key service from the state.',
   )
 
 /** A source that is connected to its service. */
@@ -125,7 +130,9 @@ export type SourceProgram<Config, Env> = {
   readonly check: (config: Config, stop: AbortSignal, variables: CommandIo['env']) => Promise<SourceCheckReport>
   /** Whether a Singer target is told at the end of a full refresh that all other rows are gone (ACTIVATE_VERSION). */
   readonly sendsTableVersions?: (config: Config) => boolean
-  /** What to write into the config so that an attribute inside an object does not leave; undefined where nothing helps. */
+  /**
+   * What to write into the config so that an attribute inside an object does not leave; undefined where nothing helps.
+   */
   readonly explainWithholding?: (stream: string, path: ReadonlyArray<string>) => Promise<string | undefined>
   /** A second consumer of the messages of a read. */
   readonly openCopy?: (config: Config) => Promise<MessageCopy | undefined>
@@ -146,7 +153,10 @@ type ReadSelection<Env> = Pick<ReadRun<Env>, 'catalog' | 'state' | 'previous' | 
   readonly order?: ReadonlyArray<Stream<Env>>
 }
 
-/** The most records of a stream, on average of those that are read together, or milliseconds between two states: a killed run loses no more than that. */
+/**
+ * The most records of a stream, on average of those that are read together, or milliseconds between two states: a
+ * killed run loses no more than that.
+ */
 const checkpointInterval = { records: 5_000, millis: 30_000 }
 
 const neverWait = (): (() => void) => () => undefined
@@ -158,7 +168,10 @@ const listFullOnly = <Env>(streams: ReadonlyArray<Stream<Env>>, catalog: Catalog
     return stream === undefined || stream.syncModes.includes(syncMode) ? [] : [name]
   })
 
-/** Reads the selected streams and passes each message, without secrets, to each consumer. A stream with the state of another service fails. */
+/**
+ * Reads the selected streams and passes each message, without secrets, to each consumer. A stream with the state of
+ * another service fails.
+ */
 export const consumeMessages = async <Env>(
   io: Pick<CommandIo, 'stop' | 'redactText'>,
   { streams, env, service, onWait = neverWait }: OpenSource<Env>,

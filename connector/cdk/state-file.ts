@@ -24,7 +24,10 @@ const parseTexts = (value: unknown): unknown => {
     : parsed
 }
 
-/** The value of a Singer state: the value itself, a printed STATE line, or the output of `meltano state get`; none for anything else. */
+/**
+ * The value of a Singer state: the value itself, a printed STATE line, or the output of `meltano state get`; none for
+ * anything else.
+ */
 const findSingerState = (text: unknown): O.Option<Readonly<Record<string, unknown>>> => {
   const given = parseText(text)
   if (!t.UnknownRecord.is(given)) return O.none
@@ -84,7 +87,8 @@ const decodeLegacyState = (value: Readonly<Record<string, unknown>>): E.Either<F
     ? E.right(value)
     : E.left(
         configFailure(
-          `The state is wrong: ${wrongName} is no state of a stream. Give the states that a run printed, or the output of feedback state export.`,
+          `The state is wrong: ${wrongName} is no state of a stream. Give the ` +
+            'states that a run printed, or the output of feedback state export.',
         ),
       )
 }
@@ -119,7 +123,10 @@ const decodeStateItem = (text: unknown): E.Either<Failure, SourceState> => {
   )
 }
 
-/** A state file as `read --state` takes it: a JSON array of state messages, one a line. `state`: JSON text, which is kept as it is. */
+/**
+ * A state file as `read --state` takes it: a JSON array of state messages, one a line. `state`: JSON text, which is
+ * kept as it is.
+ */
 export const formatStateFile = (states: ReadonlyArray<{ readonly stream: string; readonly state: string }>): string => {
   const messages = states.map(
     ({ stream, state }) =>

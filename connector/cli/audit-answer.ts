@@ -31,7 +31,9 @@ const readAnswer = async (io: CommandIo, path: string): Promise<AuditAnswer> => 
 export const answerOption = {
   type: 'string',
   value: 'FILE',
-  help: 'Instead of a statement, say what the answer of one means, as CSV or JSON; - is stdin. Takes --json, and needs no other option',
+  help:
+    'Instead of a statement, say what the answer of one means, as CSV ' +
+    'or JSON; - is stdin. Takes --json, and needs no other option',
 } as const
 
 /** What `feedback audit --answer FILE` runs. */
@@ -51,7 +53,8 @@ export const answerCommand = defineCommand({
     else
       await io.print(
         [
-          `The table differs from the service in ${differences.toLocaleString('en')} ${differences === 1 ? of.slice(0, -1) : of}:`,
+          `The table differs from the service in ${differences.toLocaleString('en')} ` +
+            `${differences === 1 ? of.slice(0, -1) : of}:`,
           ...Object.entries(kinds).map(([kind, count]) => `  ${kind}: ${count.toLocaleString('en')}`),
           of === 'buckets' ? `Name what differs: --ids ${buckets.join(',')}` : 'Repair them: --repair with this answer',
           '',
@@ -77,7 +80,8 @@ export const readDifferences = async <Of extends keyof NamedDifference>(
   if (answer.of === of || answer.of === 'nothing') return answer.differences as ReadonlyArray<NamedDifference[Of]>
   throw new CommandError(
     configFailure(
-      `${path} names ${answer.of}. Give the answer of the statement ${of === 'dimensions' ? 'about all of them' : 'of --ids'}, which names ${of}.`,
+      `${path} names ${answer.of}. Give the answer of the statement ` +
+        `${of === 'dimensions' ? 'about all of them' : 'of --ids'}, which names ${of}.`,
     ),
   )
 }

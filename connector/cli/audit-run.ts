@@ -53,7 +53,10 @@ import { withoutForgotten } from './forgotten'
 import { writeOutputFile } from './output-file'
 import { formatJson } from './table'
 
-/** The states of the last load; undefined if they are not given. Rejects those of another service, or without the stream. */
+/**
+ * The states of the last load; undefined if they are not given. Rejects those of another service, or without the
+ * stream.
+ */
 export const readStates = async (
   { stream, state }: { readonly stream: string; readonly state: string | undefined },
   service: ConfiguredSource['service'],
@@ -77,7 +80,10 @@ type AuditOptions = Readonly<Record<'folder' | 'out' | 'forgotten', string | und
   readonly json: boolean
 }
 
-/** Audits a table of what is made of reviews: prints a statement, or writes what repairs the reviews of the file `repair`. */
+/**
+ * Audits a table of what is made of reviews: prints a statement, or writes what repairs the reviews of the file
+ * `repair`.
+ */
 export const auditVersions = async (
   io: CommandIo,
   source: SourceEnv,
@@ -206,7 +212,8 @@ const writeRepairFiles = async (
   await writeOutputFile(airbyteState, formatStateFile(list))
   await writeOutputFile(singerState, `${JSON.stringify({ singer_state: { bookmarks: states } })}\n`)
   io.printWarning(
-    `To repair the table:\n  1. Run ${deletionFile} in the warehouse.\n  2. ${start} the next run from ${airbyteState} (Airbyte) or ${singerState} (Singer, Meltano).`,
+    `To repair the table:\n  1. Run ${deletionFile} in the warehouse.\n  2. ${start} ` +
+      `the next run from ${airbyteState} (Airbyte) or ${singerState} (Singer, Meltano).`,
   )
 }
 
@@ -252,7 +259,9 @@ export const auditFeedback = async (
     if (scope.entities.length === 0)
       throw new CommandError(
         configFailure(
-          `No entity of ${stream} can be compared${scope.leftOut.map(({ entity, reason }, i) => `${i === 0 ? ': ' : ', '}${entity} (${reason})`).join('')}. Name the entities in the config, and give the state of the last load.`,
+          `No entity of ${stream} can be ` +
+            `compared${scope.leftOut.map(({ entity, reason }, i) => `${i === 0 ? ': ' : ', '}${entity} (${reason})`).join('')}. ` +
+            'Name the entities in the config, and give the state of the last load.',
         ),
       )
     for (const { entity, reason } of scope.leftOut) io.printWarning(`${entity} is left out: ${reason}.`)

@@ -51,7 +51,8 @@ const chooseWord = <A extends string>(option: string, words: ReadonlyArray<A>, t
 const requireTableName = (option: string, text: string): string => {
   if (isTableName(text)) return text
   throw usageError(
-    `feedback audit: --${option} must be a table as SQL names it, such as public.reviews, not ${text}. See feedback audit --help.`,
+    `feedback audit: --${option} must be a table as SQL names it, ` +
+      `such as public.reviews, not ${text}. See feedback audit --help.`,
   )
 }
 
@@ -92,12 +93,16 @@ const statementCommand = defineCommand({
     loader: {
       type: 'string',
       value: 'NAME',
-      help: `What wrote the table: ${loaderNames.join(', ')}; default airbyte. It decides the types of the columns and which rows are marked as deleted`,
+      help:
+        `What wrote the table: ${loaderNames.join(', ')}; default airbyte. It ` +
+        'decides the types of the columns and which rows are marked as deleted',
     },
     state: {
       type: 'string',
       value: 'FILE',
-      help: 'The state that the last load ended with: the table is held against the service as of the time that this state has reached',
+      help:
+        'The state that the last load ended with: the table is held ' +
+        'against the service as of the time that this state has reached',
     },
     cutoff: { type: 'string', value: 'TIME', help: 'As of this time instead; if both are left out, as of now' },
     deletions: {
@@ -113,7 +118,9 @@ const statementCommand = defineCommand({
     without: {
       type: 'string',
       value: 'NAME,…',
-      help: 'With --deep: leave out these columns, or members of them such as location.name, which the table lacks or keeps in another way',
+      help:
+        'With --deep: leave out these columns, or members of them such ' +
+        'as location.name, which the table lacks or keeps in another way',
     },
     buckets: { type: 'string', value: 'N', help: `Number of buckets of ids, default ${defaultBuckets}` },
     ids: {
@@ -125,7 +132,9 @@ const statementCommand = defineCommand({
     window: {
       type: 'string',
       value: 'WINDOW',
-      help: `Of ${auditedFeedbackStreams.join(' and ')}: the buckets are an entity and a ${auditWindows.join(' or a ')}, default month`,
+      help:
+        `Of ${auditedFeedbackStreams.join(' and ')}: the buckets are ` +
+        `an entity and a ${auditWindows.join(' or a ')}, default month`,
     },
     'id-column': { type: 'string', value: 'NAME', help: "The column of the review's id" },
     'id-type': { type: 'string', value: 'TYPE', help: `How it holds the id: ${idTypes.join(', ')}` },
@@ -133,7 +142,9 @@ const statementCommand = defineCommand({
     'version-type': {
       type: 'string',
       value: 'TYPE',
-      help: `How it holds the time: ${timeTypes.join(', ')}; timestamp has no zone, text is ISO 8601, millis counts from 1970`,
+      help:
+        `How it holds the time: ${timeTypes.join(', ')}; timestamp ` +
+        'has no zone, text is ISO 8601, millis counts from 1970',
     },
     'time-zone': {
       type: 'string',
@@ -148,7 +159,9 @@ const statementCommand = defineCommand({
     repair: {
       type: 'string',
       value: 'FILE',
-      help: 'Instead of a statement, write what repairs the rows of this file into --folder: the answer of the statement of --ids, as CSV or JSON',
+      help:
+        'Instead of a statement, write what repairs the rows of this file ' +
+        'into --folder: the answer of the statement of --ids, as CSV or JSON',
     },
     folder: { type: 'string', value: 'FOLDER', help: 'Where --repair writes its files; default audit-repair' },
     seed: {
@@ -161,14 +174,21 @@ const statementCommand = defineCommand({
   },
   examples: [
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews > audit.sql',
-    'feedback audit --config config.json --stream reviews --dialect snowflake --loader airbyte --table RAW.FEEDBACK.REVIEWS --state state.json',
+    'feedback audit --config config.json --stream reviews --dialect snowflake ' +
+      '--loader airbyte --table RAW.FEEDBACK.REVIEWS --state state.json',
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --ids 17,2048',
-    'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --deep --without brand',
+    'feedback audit --config config.json --stream reviews --dialect ' +
+      'postgres --table public.reviews --deep --without brand',
     'feedback audit --answer answer.csv',
-    'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --repair answer.csv --folder repair --state state.json',
+    'feedback audit --config config.json --stream reviews --dialect postgres ' +
+      '--table public.reviews --repair answer.csv --folder repair --state state.json',
   ],
   notes:
-    'The ids and versions of all reviews, or the ids and times of the feedback of every entity, are read so that none is missed; nothing is sent to the warehouse. Run the statement there: no rows mean that the table equals the service as of the time that it names. Exit status: 0 the statement was printed, 75 or 78 the service could not be read; of --answer: 0 the table equals the service, 1 it differs, 78 the file is no answer.',
+    'The ids and versions of all reviews, or the ids and times of the feedback of every ' +
+    'entity, are read so that none is missed; nothing is sent to the warehouse. Run the ' +
+    'statement there: no rows mean that the table equals the service as of the time that it ' +
+    'names. Exit status: 0 the statement was printed, 75 or 78 the service could not be read; ' +
+    'of --answer: 0 the table equals the service, 1 it differs, 78 the file is no answer.',
   run: async (io, { options }) => {
     chooseWord('stream', allStreams, options.stream)
     if (options.state !== undefined && options.cutoff !== undefined)
@@ -273,7 +293,8 @@ const readContent = (
   const chosen = configured === undefined ? E.right(undefined) : chooseContent(configured, names)
   if (E.isRight(chosen) && (deep || names.length === 0)) return chosen.right
   throw usageError(
-    `feedback audit: --without ${E.isLeft(chosen) ? `must be ${chosen.left}` : 'needs --deep'}. See feedback audit --help.`,
+    `feedback audit: --without ${E.isLeft(chosen) ? `must be ${chosen.left}` : 'needs --deep'}. ` +
+      'See feedback audit --help.',
   )
 }
 
@@ -283,7 +304,8 @@ const listDimensionAttributes = (name: string, { env, streams }: ConfiguredSourc
   if (stream === undefined || isLookupStream(stream) || (name === 'sources' && env.sourceLookup !== undefined))
     throw new CommandError(
       configFailure(
-        `${name} comes from the lookup of the config, and each run reads the whole list: refresh the stream to repair it. An audit compares what comes from reviews.`,
+        `${name} comes from the lookup of the config, and each run reads the whole list: ` +
+          'refresh the stream to repair it. An audit compares what comes from reviews.',
       ),
     )
   return ['name', 'npi'].filter((attribute) => attribute in ((stream.schema.properties ?? {}) as object))

@@ -31,7 +31,9 @@ export const compactCommand = defineCommand({
     keep: {
       type: 'string',
       value: 'VERSIONS',
-      help: 'With --lake: the versions of rows that stay: newest, all, or 30d for those of the last 30 days; newest if left out',
+      help:
+        'With --lake: the versions of rows that stay: newest, all, ' +
+        'or 30d for those of the last 30 days; newest if left out',
     },
     json: { type: 'boolean', help: 'Print the sizes as JSON' },
   },
@@ -40,14 +42,20 @@ export const compactCommand = defineCommand({
     'feedback compact --lake ducklake:postgres:dbname=lake --keep 30d',
   ],
   notes:
-    'The new file is compared with the old one, table by table, and takes its place at once; until then it needs its size on the same disk. In a lake, versions of rows are removed and small files joined, and AT (VERSION => …) reaches back to here; no run may write meanwhile, and queries of older versions fail. Exit status: 0, 75 another process uses the file or the lake, or the disk is full, 78 it cannot be read or replaced.',
+    'The new file is compared with the old one, table by table, and takes its place at once; ' +
+    'until then it needs its size on the same disk. In a lake, versions of rows are removed ' +
+    'and small files joined, and AT (VERSION => …) reaches back to here; no run may write ' +
+    'meanwhile, and queries of older versions fail. Exit status: 0, 75 another process uses ' +
+    'the file or the lake, or the disk is full, 78 it cannot be read or replaced.',
   run: async (io, { options }) => {
     const place = requirePlace('feedback compact', options)
     const opening = toSnapshotOptions(io, options)
     if (isLakePath(place)) {
       const compaction = await compactLake(place, toKeptVersions(options.keep), opening)
       const { removed_versions: removed, before, after } = compaction
-      const text = `${removed.toLocaleString('en')} versions of rows removed; ${before.files} files of ${formatSize(before.bytes)}, now ${after.files} of ${formatSize(after.bytes)}\n`
+      const text =
+        `${removed.toLocaleString('en')} versions of rows removed; ${before.files} files of ` +
+        `${formatSize(before.bytes)}, now ${after.files} of ${formatSize(after.bytes)}\n`
       await io.print(options.json ? formatJson(compaction) : text)
       return 0
     }

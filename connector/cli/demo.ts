@@ -26,7 +26,9 @@ import { formatCheckCounts, formatSyncOutcome } from './table'
 const snapshotPath = 'feedback-demo.duckdb'
 const reportPath = 'feedback-demo.html'
 
-/** Rows in a page of public reviews and comments; with smaller pages, the demo would spend most of its time on requests. */
+/**
+ * Rows in a page of public reviews and comments; with smaller pages, the demo would spend most of its time on requests.
+ */
 const feedbackPageSize = 500
 
 /** They ask the views, where a rating of 0 is none and days are those of the reporting time zone. */
@@ -52,7 +54,9 @@ export const demoCommand = defineCommand({
     },
   },
   examples: ['feedback demo', 'feedback demo --full', 'feedback demo --like published'],
-  notes: `Writes ${snapshotPath} and ${reportPath} into this folder, over older ones. Exit status: 0, or 1 if a check failed.`,
+  notes:
+    `Writes ${snapshotPath} and ${reportPath} into this folder, ` +
+    'over older ones. Exit status: 0, or 1 if a check failed.',
   run: async (io, { options }) => {
     const startedAt = Date.now()
     const reviews = Number(options.reviews ?? (options.full ? 10_000 : 2_000))
@@ -68,7 +72,8 @@ export const demoCommand = defineCommand({
     try {
       const ok = await runSteps(io, sandbox, { like, isFull: options.full, now })
       await io.print(
-        `\nDone in ${((Date.now() - startedAt) / 1_000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
+        `\nDone in ${((Date.now() - startedAt) / 1_000).toFixed(0)} ` +
+          `s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
       )
       if (ok)
         for (const sql of exampleQueries)
@@ -82,7 +87,10 @@ export const demoCommand = defineCommand({
   },
 })
 
-/** Half an hour before the current month began, in UTC: what changes at such a service belongs to the month that the report is about. */
+/**
+ * Half an hour before the current month began, in UTC: what changes at such a service belongs to the month that the
+ * report is about.
+ */
 const endOfLastMonth = (now: number): number => {
   const date = new Date(now)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) - 30 * 60_000
@@ -112,12 +120,19 @@ const changeService = async (io: CommandIo, sandbox: Sandbox): Promise<void> => 
   const added = [...after.keys()].filter((id) => !before.has(id)).length
   const lost = Math.min(300, before.size) - modified
   await io.print(
-    `\nThe service changes: ${count(modified + lost)} reviews are modified, then ${count(deleted)} are deleted${lost === 0 ? '' : `, ${count(lost)} of the modified ones among them`}, and ${count(added)} arrive.\n` +
-      `To read: ${count(modified)} modified and ${count(added)} new reviews, ${count(modified + added)} in all, and ${count(deleted)} deletions; ${count(before.size)} - ${count(deleted)} + ${count(added)} = ${count(after.size)} reviews remain.\n`,
+    `\nThe service changes: ${count(modified + lost)} reviews are modified, then ${count(deleted)} ` +
+      `are deleted${lost === 0 ? '' : `, ${count(lost)} of the modified ones among them`}, and ` +
+      `${count(added)} arrive.\n` +
+      `To read: ${count(modified)} modified and ${count(added)} new reviews, ` +
+      `${count(modified + added)} in all, and ${count(deleted)} deletions; ${count(before.size)} ` +
+      `- ${count(deleted)} + ${count(added)} = ${count(after.size)} reviews remain.\n`,
   )
 }
 
-/** What the service is like, whether the streams by entity are read too, and the clock of both, in milliseconds since 1970. */
+/**
+ * What the service is like, whether the streams by entity are read too, and the clock of both, in milliseconds since
+ * 1970.
+ */
 type DemoChoice = { readonly like: ServiceKind; readonly isFull: boolean; readonly now: () => number }
 
 /** What a sync of the demo reads, and the service that it is compared with. */
@@ -139,7 +154,8 @@ const runSteps = async (io: CommandIo, sandbox: Sandbox, choice: DemoChoice): Pr
   const chosen = streams.filter(({ name }) => isFull || !entityStreams.includes(name))
   try {
     await io.print(
-      `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews, ${kindNames[like]}, listens at ${sandbox.url}.\n`,
+      `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} ` +
+        `reviews, ${kindNames[like]}, listens at ${sandbox.url}.\n`,
     )
     for (const warning of await runOrThrow(checkSource(source))) io.printWarning(warning)
     await io.print('check     address, token and permissions are good\n')
@@ -181,7 +197,8 @@ const syncAndVerify = async (
     const loadedReviews = Number(await snapshot.db.scalar('SELECT count(*) FROM reviews'))
     const serviceReviews = (await sandbox.truth()).reviews.length
     await io.print(
-      `\nverify    ${formatCheckCounts(results)}; ${loadedReviews.toLocaleString('en')} reviews in the file, ${serviceReviews.toLocaleString('en')} in the service\n`,
+      `\nverify    ${formatCheckCounts(results)}; ${loadedReviews.toLocaleString('en')} ` +
+        `reviews in the file, ${serviceReviews.toLocaleString('en')} in the service\n`,
     )
     return outcome === 'complete' && failed.length === 0
   })
@@ -192,7 +209,9 @@ const kindNames: Readonly<Record<ServiceKind, string>> = {
   published: 'like published deployments',
 }
 
-/** The connector's configuration for a sandbox; the default form of the token request is that of published deployments. */
+/**
+ * The connector's configuration for a sandbox; the default form of the token request is that of published deployments.
+ */
 const toDemoConfig = (
   { url, applicationId, applicationSecret, tokenUrl }: Sandbox,
   { like, isFull }: Omit<DemoChoice, 'now'>,

@@ -20,7 +20,8 @@ export const diffCommand = defineCommand({
   },
   examples: ['feedback diff yesterday.duckdb today.duckdb', 'feedback diff --lake ducklake:postgres:dbname=lake 12 15'],
   notes:
-    'For each stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 75 or 78 they could not be compared.',
+    'For each stream: rows, columns and their types, and the first values that differ. ' +
+    'Exit status: 0 they are the same, 1 they differ, 75 or 78 they could not be compared.',
   run: async (io, { options, positionals }) => {
     const [a, b, ...others] = positionals
     if (a === undefined || b === undefined || others.length > 0)

@@ -150,7 +150,8 @@ const checkOperations = (catalog: ConfiguredCatalog): E.Either<Failure, Configur
     ? E.right(catalog)
     : E.left(
         configFailure(
-          `The stream ${wrong.name} asks for ${wrong.destinationSyncMode}, which ${toInputStream(wrong).objectName} does not offer. Choose append.`,
+          `The stream ${wrong.name} asks for ${wrong.destinationSyncMode}, which ` +
+            `${toInputStream(wrong).objectName} does not offer. Choose append.`,
         ),
       )
 }

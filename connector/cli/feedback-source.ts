@@ -30,8 +30,9 @@ const deletedAtColumns = { airbyte: '_ab_cdc_deleted_at', singer: '_sdc_deleted_
 const maxWaitingMessages = 100
 
 /**
- * Writes the messages of a run also into a DuckDB file: the config's `snapshot_path`. A file that does not exist yet is created
- * with the first rows or the end of a stream, so that a run that fails at once, as with a wrong token, leaves none.
+ * Writes the messages of a run also into a DuckDB file: the config's `snapshot_path`. A file that does not exist yet is
+ * created with the first rows or the end of a stream, so that a run that fails at once, as with a wrong token, leaves
+ * none.
  */
 const openSnapshotCopy = async (
   path: string,

@@ -15,7 +15,8 @@ const readReviewIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
     // The id itself stays out of the message, which may end in a log.
     if (!/^-?\d{1,19}$/.test(id))
       throw usageError(
-        `feedback forget: --review takes ids of reviews, which are integers of at most 19 digits; number ${index + 1} is none. Nothing was changed. See feedback forget --help.`,
+        'feedback forget: --review takes ids of reviews, which are integers of at most 19 ' +
+          `digits; number ${index + 1} is none. Nothing was changed. See feedback forget --help.`,
       )
     return String(BigInt(id))
   })
@@ -56,7 +57,8 @@ const formatReceipt = ({ time, asked, removed, files, not_searched, lake }: Forg
     ...(not_searched.length === 0
       ? []
       : [`\nNot searched, since no id of a review that is known here is in them: ${not_searched.join(', ')}.\n`]),
-    `\nNo later run brings them back into this ${lake === undefined ? 'file' : 'lake'}. Warehouses, captured messages and backups are not reached: docs/erasure.md.\n`,
+    `\nNo later run brings them back into this ${lake === undefined ? 'file' : 'lake'}. ` +
+      `Warehouses, captured messages and backups are not reached: docs/erasure.md.\n`,
   ].join('')
 }
 
@@ -81,7 +83,9 @@ export const forgetCommand = defineCommand({
       type: 'string',
       value: 'PATH',
       multiple: true,
-      help: 'Also clean this Parquet file (its name ends in .parquet), all those in this folder, or this file of dead letters; may be given several times',
+      help:
+        'Also clean this Parquet file (its name ends in .parquet), all those in ' +
+        'this folder, or this file of dead letters; may be given several times',
     },
     json: { type: 'boolean', help: 'Print the receipt as JSON' },
   },
@@ -91,7 +95,11 @@ export const forgetCommand = defineCommand({
     'feedback forget --lake ducklake:postgres:dbname=lake --review 9007199254742043',
   ],
   notes:
-    'The file is rewritten without the rows, which needs its size on the same disk, and takes the place of the old one at once. In a lake, the files that held the rows are written anew, and older versions that had them are expired. Stopped at any moment, the same command finishes. Exit status: 0 it is done, also where no row was found; 75 another process uses the file or the lake, or the disk is full; 78 the file cannot be read or replaced.',
+    'The file is rewritten without the rows, which needs its size on the same disk, and takes ' +
+    'the place of the old one at once. In a lake, the files that held the rows are written anew, ' +
+    'and older versions that had them are expired. Stopped at any moment, the same command ' +
+    'finishes. Exit status: 0 it is done, also where no row was found; 75 another process uses ' +
+    'the file or the lake, or the disk is full; 78 the file cannot be read or replaced.',
   run: async (io, { options }) => {
     const request = {
       reviews: readReviewIds(options.review),

@@ -6,7 +6,9 @@ import { useSnapshot } from './snapshot-file'
 export const forgottenOption = {
   type: 'string',
   value: 'PLACE',
-  help: 'The DuckDB file, or the lake (ducklake:…), in which feedback forget has erased reviews: none of them is expected in the table, although the service has it',
+  help:
+    'The DuckDB file, or the lake (ducklake:…), in which feedback forget has erased ' +
+    'reviews: none of them is expected in the table, although the service has it',
 } as const
 
 /** Leaves out of what an audit reads of the service what was forgotten in a file, and says how much that was. */
@@ -24,7 +26,8 @@ export const withoutForgotten = async (io: CommandIo, path: string | undefined) 
     yield* feed
     if (count.left > 0)
       io.printWarning(
-        `${count.left.toLocaleString('en')} of the rows that the service has were forgotten on purpose: they must not be in the table.`,
+        `${count.left.toLocaleString('en')} of the rows that the service ` +
+          'has were forgotten on purpose: they must not be in the table.',
       )
   }
   return {

@@ -67,7 +67,8 @@ export const chooseReportFormat = (options: {
     throw usageError(`--json prints JSON, and --format says ${format}. Leave one of them out.`)
   if (options.format === undefined && !options.json && otherEndings.includes(ending))
     throw usageError(
-      `--out ${options.out}: a report is html, md, json or csv. Give such an ending, or --format; a browser prints the page as PDF.`,
+      `--out ${options.out}: a report is html, md, json or csv. Give ` +
+        'such an ending, or --format; a browser prints the page as PDF.',
     )
   if (format === 'html' && options.out === undefined)
     throw usageError('Give --out FILE for the page to write, or --format md, json or csv.')

@@ -73,6 +73,7 @@ const refuseForeign = (message: Message): void => {
 const ownCatalog: ConfiguredCatalog = declaredStreams.map((stream) => toConfiguredStream(stream, 'incremental'))
 const undeclaredStreamFailure = (stream: string): Failure =>
   foreignStreamError(stream, `no stream of ours is called ${stream}`).failure
+
 const unconfiguredStreamFailure = (stream: string): Failure =>
   configFailure(
     `The input has the stream ${stream}, which the catalog does not have. Give the catalog of that run with --catalog.`,

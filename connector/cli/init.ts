@@ -40,7 +40,9 @@ const options = {
   'secret-in': {
     type: 'string',
     value: 'env|file',
-    help: 'Where the token or secret is kept: in a variable, or in the file, which only you can read; default file if it is given, else env',
+    help:
+      'Where the token or secret is kept: in a variable, or in the file, ' +
+      'which only you can read; default file if it is given, else env',
   },
   'secret-file': { type: 'string', value: 'FILE', help: 'Take the token or secret from this file; - is stdin' },
   force: { type: 'boolean', help: 'Replace an existing file' },
@@ -56,7 +58,8 @@ export const initCommand = defineCommand({
   examples: [
     'feedback init',
     'feedback init --base-url https://feedback.example.com --start-date 2024-01-31 --secret-in env',
-    'feedback init --out config.json --base-url https://feedback.example.com --start-date 2024-01-31 --secret-file token.txt',
+    'feedback init --out config.json --base-url https://feedback.example.com ' +
+      '--start-date 2024-01-31 --secret-file token.txt',
   ],
   notes: `A token or secret is never an option, since other users of a machine can see options. Without --secret-file it is taken from
 ${variablePrefix}_CREDENTIALS_ACCESS_TOKEN or ${variablePrefix}_CREDENTIALS_APPLICATION_SECRET, or asked for on a terminal. The file has the mode 600.`,

@@ -48,7 +48,9 @@ const waitOption = {
 const memoryLimitOption = {
   type: 'string',
   value: 'SIZE',
-  help: "What DuckDB may use at most, such as 512MB or 1GiB; a quarter of the machine's or the container's memory if left out, at most 1GiB",
+  help:
+    'What DuckDB may use at most, such as 512MB or 1GiB; a quarter of ' +
+    "the machine's or the container's memory if left out, at most 1GiB",
 } as const satisfies CommandOption
 
 /** What every verb takes that opens a snapshot; `toSnapshotOptions` reads it. */
@@ -60,17 +62,23 @@ export const placeOptions = {
   lake: {
     type: 'string',
     value: 'LAKE',
-    help: "In place of --db: a DuckLake by its catalogue, ducklake:postgres:dbname=… or ducklake:FILE; PostgreSQL's own variables (PGHOST, PGPASSWORD …) count",
+    help:
+      'In place of --db: a DuckLake by its catalogue, ducklake:postgres:dbname=… ' +
+      "or ducklake:FILE; PostgreSQL's own variables (PGHOST, PGPASSWORD …) count",
   },
   data: {
     type: 'string',
     value: 'FOLDER',
-    help: 'Where a new lake keeps its Parquet files: a folder or s3://BUCKET/FOLDER, with the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL',
+    help:
+      'Where a new lake keeps its Parquet files: a folder or s3://BUCKET/FOLDER, with the ' +
+      'variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL',
   },
   extensions: {
     type: 'string',
     value: 'FOLDER',
-    help: "With --lake: where DuckDB's extensions are, or their packages from PyPI; FEEDBACK_DUCKDB_EXTENSIONS or ~/.duckdb if left out",
+    help:
+      "With --lake: where DuckDB's extensions are, or their packages " +
+      'from PyPI; FEEDBACK_DUCKDB_EXTENSIONS or ~/.duckdb if left out',
   },
   ...fileOptions,
 } as const satisfies CommandOptions
@@ -151,7 +159,10 @@ export const readPackageVersion = (): string => {
 export const formatNextSteps = (commands: ReadonlyArray<string>): string =>
   `Next:\n${commands.map((command) => `  ${command}\n`).join('')}`
 
-/** The value of an option that takes one of a list of words; undefined if the option was left out. `verb`: as in `feedback query`. */
+/**
+ * The value of an option that takes one of a list of words; undefined if the option was left out. `verb`: as in
+ * `feedback query`.
+ */
 export const readWord = <A extends string>(
   verb: string,
   option: string,
@@ -161,7 +172,8 @@ export const readWord = <A extends string>(
   const word = words.find((each) => each === text)
   if (word === undefined && text !== undefined)
     throw usageError(
-      `${verb}: --${option} must be one of ${words.join(', ')}, not ${text}.${suggestName(text, words)} See ${verb} --help.`,
+      `${verb}: --${option} must be one of ${words.join(', ')}, ` +
+        `not ${text}.${suggestName(text, words)} See ${verb} --help.`,
     )
   return word
 }

@@ -287,7 +287,9 @@ const quotedSql = [
   /--[^\n]*/u,
   /\/\*.*?\*\//u,
 ]
+
 const quotedPattern = new RegExp(quotedSql.map(({ source }) => source).join('|'), 'gsu')
+
 /** What begins one of them that has no end yet. */
 const openQuote = /['"]|\/\*|(?<![\p{L}\p{N}_$])\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/u
 
@@ -301,7 +303,8 @@ const isWholeSql = (text: string): boolean => {
 const sqlWord = /^(from|with|select|values|table|describe|summarize|show|explain|pivot|unpivot|pragma|set|call)$/i
 
 const shellHelp =
-  'SQL ends with a semicolon. A question stands alone in its line, with its options: task-ageing --month 2026-10. .list prints the questions. Ctrl-C stops a query or drops a line; .exit or Ctrl-D ends.'
+  'SQL ends with a semicolon. A question stands alone in its line, with its options: task-ageing --month ' +
+  '2026-10. .list prints the questions. Ctrl-C stops a query or drops a line; .exit or Ctrl-D ends.'
 
 /** What a word of the shell does; undefined for a line that is a query. */
 const shellWords: Readonly<Record<string, 'end' | 'list' | 'help'>> = {

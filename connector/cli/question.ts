@@ -36,7 +36,8 @@ export const requireQuestion = (name: string): Question => {
   const question = findQuestion(name)
   if (question !== undefined) return question
   throw usageError(
-    `There is no question ${name}.${suggestQuestion(name)} feedback query --list prints them; the rows of a table are "FROM ${name}".`,
+    `There is no question ${name}.${suggestQuestion(name)} feedback ` +
+      `query --list prints them; the rows of a table are "FROM ${name}".`,
   )
 }
 
@@ -57,7 +58,8 @@ export const decodeFilters = (
   const wrong = given.find((filter) => !filters.includes(filter))
   if (wrong !== undefined)
     throw usageError(
-      `${name} cannot be asked of one ${wrong}. ${filters.length === 0 ? 'It has no filters' : `Its filters are ${filters.map((filter) => `--${filter}`).join(', ')}`}.`,
+      `${name} cannot be asked of one ${wrong}. ` +
+        `${filters.length === 0 ? 'It has no filters' : `Its filters are ${filters.map((filter) => `--${filter}`).join(', ')}`}.`,
     )
   return Object.fromEntries(given.map((filter) => [filter, options[filter]]))
 }

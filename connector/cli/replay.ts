@@ -17,11 +17,13 @@ export const replayCommand = defineCommand({
     json: { type: 'boolean', help: 'Print the hashes as JSON' },
   },
   examples: [
-    'source-feedback read --config config.json --catalog catalog.json | tee run.jsonl | feedback snapshot --db a.duckdb --catalog catalog.json',
+    'source-feedback read --config config.json --catalog catalog.json | tee ' +
+      'run.jsonl | feedback snapshot --db a.duckdb --catalog catalog.json',
     'feedback replay run.jsonl --db b.duckdb --catalog catalog.json',
   ],
   notes:
-    'The same messages written into a new file always give the same hash. Exit status: 0 all streams are complete, 1 a stream is not complete.',
+    'The same messages written into a new file always give the same hash. ' +
+    'Exit status: 0 all streams are complete, 1 a stream is not complete.',
   run: async (io, { options, positionals }) => {
     if (positionals.length === 0)
       throw usageError('feedback replay needs a file of captured messages. See feedback replay --help.')

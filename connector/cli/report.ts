@@ -50,7 +50,10 @@ export const reportCommand = defineCommand({
     `feedback report --db reviews.duckdb --json | jq '.owners[] | [.name, .figures.open_tasks.value]'`,
   ],
   notes:
-    'The page contains everything it shows: it opens without a network, has a light and a dark theme, and prints. Without --out, Markdown, JSON and CSV go to stdout. No text of a review is in it without --with-text. Exit status: 0, also for a month without reviews or if a check fails, which the report then says.',
+    'The page contains everything it shows: it opens without a network, has a light ' +
+    'and a dark theme, and prints. Without --out, Markdown, JSON and CSV go to ' +
+    'stdout. No text of a review is in it without --with-text. Exit status: 0, also ' +
+    'for a month without reviews or if a check fails, which the report then says.',
   run: async (io, { options }) => {
     const { out, month } = options
     const db = requirePlace('feedback report', options)
@@ -151,7 +154,9 @@ const formatMarkdown = (report: Report): string => {
   const notice = explainMonth(report)
   const { hold, checked } = countChecks(health.checks)
   const failed = health.checks.filter(({ ok }) => !ok)
-  const intro = `${escapeMarkdown(report.file)}, last read ${formatMinute(report.read_at, time_zone)} (${time_zone}). In brackets: ${formatMonth(previous_month)}, and the change.`
+  const intro =
+    `${escapeMarkdown(report.file)}, last read ${formatMinute(report.read_at, time_zone)} ` +
+    `(${time_zone}). In brackets: ${formatMonth(previous_month)}, and the change.`
   const all = Object.entries(metrics).flatMap(([name, metric]) => {
     const { value, previous, change } = report.figures[name] ?? {}
     const title = metric.unit === 'share' ? `${metric.title}, share` : metric.title

@@ -23,6 +23,7 @@ const quoteCsv = (text: string, isForSpreadsheets: boolean): string =>
 /** What a spreadsheet takes for the beginning of a formula, also as East Asian keyboards type it. */
 const formulaSigns = String.raw`=+\-@\uff1d\uff0b\uff0d\uff20`
 const formulaStart = new RegExp(String.raw`^(?=[${formulaSigns}\t\r\n])`, 'u')
+
 /** Where a spreadsheet that splits at semicolons begins a cell, quotes or not. A smiley is no formula. */
 const innerFormula = new RegExp(String.raw`(?<=;)(?!-\))(?=[${formulaSigns}])`, 'gu')
 

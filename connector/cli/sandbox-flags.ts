@@ -12,7 +12,10 @@ import {
 } from '../sandbox'
 import { parseMemorySize } from '../snapshot'
 
-/** An option of the command line. `read` returns the sandbox options that a text means; left: a description of a valid text. */
+/**
+ * An option of the command line. `read` returns the sandbox options that a text means; left: a description of a valid
+ * text.
+ */
 type SandboxFlag = {
   readonly value: string
   readonly help: string
@@ -96,7 +99,9 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   'memory-limit': {
     value: 'SIZE',
-    help: 'What DuckDB may use for the data, such as 512MB; what does not fit goes to the disk; no limit of ours if left out',
+    help:
+      'What DuckDB may use for the data, such as 512MB; what does ' +
+      'not fit goes to the disk; no limit of ours if left out',
     read: (text) => {
       const memoryLimit = parseMemorySize(text)
       return memoryLimit === undefined
@@ -106,7 +111,9 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   order: {
     value: 'ORDER',
-    help: `Order of the exports: ${exportOrders.join(', ')}; ties is a new random order among equal times for every request`,
+    help:
+      `Order of the exports: ${exportOrders.join(', ')}; ties is ` +
+      'a new random order among equal times for every request',
     read: (text) =>
       pipe(
         exportOrders.find((order) => order === text),

@@ -40,8 +40,10 @@ export const sandboxCommand = defineCommand({
     'When it listens, it prints one line of JSON: url, access_token, application_id, application_secret, token_url.',
     'It runs until it is stopped (Ctrl-C).',
     '',
-    'It answers all operations: reviews, comments by query and by form, visit records, location sync, both exports, the',
-    'lookups and the token exchange. New reviews are of the active locations, also of synced ones, and some of them are of',
+    'It answers all operations: reviews, comments by query and ' +
+      'by form, visit records, location sync, both exports, the',
+    'lookups and the token exchange. New reviews are of the active ' +
+      'locations, also of synced ones, and some of them are of',
     'visits that were recorded. A location whose code begins with NOSYNC cannot be synced.',
     '',
     'Other endpoints, those of __sandbox with the access_token in the header accessToken or as ?access_token=:',
@@ -52,8 +54,10 @@ export const sandboxCommand = defineCommand({
     '  POST /__sandbox/churn    changes reviews now, such as {"change": 3, "delete": 1, "add": 1}',
     '  POST /__sandbox/clock    moves the clock of the service forward, such as {"seconds": 1800}',
     '',
-    'With --like published, tokens are issued for a form with appId and appSecret at /api/service/v1/token/create, live for 30',
-    'minutes and expire inside a 200; reviews of operation 1 are paged by scrollKey alone, and their window is days; fromDate and',
+    'With --like published, tokens are issued for a form with appId ' +
+      'and appSecret at /api/service/v1/token/create, live for 30',
+    'minutes and expire inside a 200; reviews of operation 1 are ' +
+      'paged by scrollKey alone, and their window is days; fromDate and',
     'toDate have whole seconds; minRatingCount is 30 where a request sends none; the sources are an array at',
     '/api/reputation/v1/sources, there are no categories, /api/v2/entity/locations lists the active locations, and',
     '/api/service/v1/access/entities?type=Person or Location lists their names and codes.',
@@ -62,8 +66,10 @@ export const sandboxCommand = defineCommand({
     '  [{"kind": "429", "operation": "exports", "requests": [3, 5], "retry_after": 2},',
     '   {"kind": "503", "share": 0.05}, {"kind": "clamp", "limit": 200, "from": 10, "to": 20}]',
     `The operations are ${operationNames.join(', ')}; exports stands for both exports.`,
-    "The requests of a rule's operations (default all) are counted from 1. `requests` lists those that fail; or `share` is the part",
-    'of the requests `from` … `to` that fails, at most `times`. The first rule that matches a request is used. The kinds, some',
+    "The requests of a rule's operations (default all) are counted " +
+      'from 1. `requests` lists those that fail; or `share` is the part',
+    'of the requests `from` … `to` that fails, at most `times`. The ' +
+      'first rule that matches a request is used. The kinds, some',
     'with `retry_after`, `retry_after_date`, `delay_ms` or `limit`:',
     ...faultHelp,
   ].join('\n'),
@@ -89,7 +95,8 @@ export const sandboxCommand = defineCommand({
     const { host = '127.0.0.1' } = options.right
     if (!isLocalHost(host))
       io.printWarning(
-        `The sandbox listens on ${host || 'every address'}: other machines can reach it, without encryption. Who has the token reads and changes all it holds; give it no data of real people, or leave out --host.`,
+        `The sandbox listens on ${host || 'every address'}: other machines can reach it, without encryption. ` +
+          'Who has the token reads and changes all it holds; give it no data of real people, or leave out --host.',
       )
     await waitForStop(io.stop)
     await sandbox.close()

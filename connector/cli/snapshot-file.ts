@@ -16,6 +16,7 @@ import {
 import { toVersion } from './options'
 
 const waitUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
+
 /** How the options of the command line ask to open a file. */
 export const toSnapshotOptions = (
   io: CommandIo,

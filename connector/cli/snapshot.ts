@@ -34,13 +34,15 @@ export const snapshotCommand = defineCommand({
     json: { type: 'boolean', help: 'Print the outcome as JSON' },
   },
   examples: [
-    'source-feedback read --config config.json --catalog catalog.json | feedback snapshot --db reviews.duckdb --catalog catalog.json',
+    'source-feedback read --config config.json --catalog catalog.json ' +
+      '| feedback snapshot --db reviews.duckdb --catalog catalog.json',
     'tap-feedback --config config.json | feedback snapshot --db reviews.duckdb',
     'feedback snapshot --db reviews.duckdb --export parquet parquet/ --partition month',
     'feedback snapshot --db reviews.duckdb --catalog catalog.json monday.jsonl.gz tuesday.jsonl.gz',
   ],
   notes:
-    'Messages come from the files, each a run of its own, or from stdin; gzip is unpacked. Exit status: 0 all streams are complete, 1 a stream is not complete (what its states cover is kept).',
+    'Messages come from the files, each a run of its own, or from stdin; gzip is unpacked. Exit ' +
+    'status: 0 all streams are complete, 1 a stream is not complete (what its states cover is kept).',
   run: async (io, { options, positionals }) => {
     if (options.export !== undefined) return exportSnapshot(io, { ...options, format: options.export }, positionals)
     const catalog = await loadInputCatalog(options.catalog)

@@ -36,14 +36,17 @@ export const stateCommand = defineCommand({
     'feedback state merge state-0.json state-1.json --out state.json',
   ],
   notes:
-    'Import replaces the states of the streams it names and keeps the others. Exit status: 0, or 78 if a file is wrong.',
+    'Import replaces the states of the streams it names and ' +
+    'keeps the others. Exit status: 0, or 78 if a file is wrong.',
   run: async (io, parsed) => {
     const [name, ...files] = parsed.positionals
     const action =
       name !== undefined && (files.length === 0) === (name !== 'merge') ? stateActions.get(name) : undefined
     if (action === undefined)
       throw usageError(
-        `feedback state needs one of export, import, or merge with the files to merge.${name === undefined ? '' : suggestName(name, [...stateActions.keys()])} See feedback state --help.`,
+        'feedback state needs one of export, import, or merge with the files to ' +
+          `merge.${name === undefined ? '' : suggestName(name, [...stateActions.keys()])} ` +
+          'See feedback state --help.',
       )
     await action(io, parsed)
     return 0

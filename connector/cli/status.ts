@@ -43,12 +43,14 @@ export const statusCommand = defineCommand({
   },
   examples: ['feedback status --db reviews.duckdb', 'feedback status --db reviews.duckdb --max-age 90m --json'],
   notes:
-    "Exit status: 0 every stream's last load is complete and not older, 1 one is not, or nothing was ever loaded, 75 the file is in use (a run is writing it), 78 it cannot be read.",
+    "Exit status: 0 every stream's last load is complete and not older, 1 one is not, or nothing " +
+    'was ever loaded, 75 the file is in use (a run is writing it), 78 it cannot be read.',
   run: async (io, { options }) => {
     const maxAge = parseDuration(options['max-age'] ?? defaultMaxAge)
     if (maxAge === undefined)
       throw usageError(
-        `--max-age must be a number with s, m, h or d, such as 26h, not ${options['max-age']}. See feedback status --help.`,
+        '--max-age must be a number with s, m, h or d, such as 26h, ' +
+          `not ${options['max-age']}. See feedback status --help.`,
       )
     const selected = options.select?.split(',').map((name) => name.trim())
     const path = requirePlace('feedback status', options)

@@ -39,7 +39,8 @@ export const syncCommand = defineCommand({
     'feedback sync --config config.json --db reviews.duckdb --history',
   ],
   notes:
-    'What was read is kept, and the next run continues from there. Exit status: 0 all streams are complete; otherwise 75 run it again later, 78 change something first, 70 an error in the connector.',
+    'What was read is kept, and the next run continues from there. Exit status: 0 all streams are ' +
+    'complete; otherwise 75 run it again later, 78 change something first, 70 an error in the connector.',
   run: async (io, { options }) => {
     if (options['start-anew'] && options['service-moved'])
       throw usageError('feedback sync takes --start-anew or --service-moved, not both. See feedback sync --help.')
@@ -48,7 +49,8 @@ export const syncCommand = defineCommand({
     if (config.snapshot_path !== undefined)
       io.printWarning('snapshot_path has no effect on sync, which writes the file of --db.')
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning, proxyVariables: io.env }))
-    // Before the file is opened: a wrong token neither creates it nor changes it, and a wrong address does not create it.
+    // Before the file is opened: a wrong token neither creates it nor changes it, and a wrong address does not create
+    // it.
     await runOrThrow(probeAccess(configured, !isLakePath(path) && !existsSync(path)))
     const onStop = () =>
       io.printWarning('Stopping: what was read is being written. Ctrl-C again ends at once, which is safe too.')
@@ -67,7 +69,8 @@ export const syncCommand = defineCommand({
     for (const reason of result.skipReasons) io.printWarning(reason)
     if (outcome === 'stopped')
       io.printWarning(
-        `Stopped. What was read is kept in ${options.db ?? 'the lake'}: run the same command again to go on from there.`,
+        `Stopped. What was read is kept in ${options.db ?? 'the lake'}: ` +
+          'run the same command again to go on from there.',
       )
     return outcome === 'complete' ? 0 : failureStatus(failures)
   },

@@ -8,7 +8,10 @@ const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\
 
 const formatEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** The text with control characters as escapes such as \u001b; tabs and line feeds stay. Inside JSON it means the same as before. */
+/**
+ * The text with control characters as escapes such as \u001b; tabs and line feeds stay. Inside JSON it means the same
+ * as before.
+ */
 export const escapeControls = (text: string): string => text.replaceAll(controlCharacters, formatEscape)
 
 const colorCodes = { green: 32, red: 31, yellow: 33 } as const
@@ -21,8 +24,8 @@ export const paintText = (
 ): string => (hasColors ? `\u001b[${colorCodes[color]}m${text}\u001b[39m` : text)
 
 /**
- * Rows below their header, each column as wide as its widest cell, numbers aligned to the right. No line ends in spaces.
- * `paint`: colors a cell, which comes padded, by its text.
+ * Rows below their header, each column as wide as its widest cell, numbers aligned to the right. No line ends in
+ * spaces. `paint`: colors a cell, which comes padded, by its text.
  */
 export const formatTable = (
   rawHeader: ReadonlyArray<string>,
@@ -56,7 +59,10 @@ const formatRate = (records: number, seconds: number): string =>
 /** What was read of a stream. `scan`: streams with the same one were read together, in the same time. */
 type OutcomeRow = Pick<StreamOutcome, 'stream' | 'status' | 'records' | 'seconds' | 'scan'> & { readonly note?: string }
 
-/** A row for each stream, one for each scan that fed several, and one for all. A rate is that of a scan, never that of one of its streams. */
+/**
+ * A row for each stream, one for each scan that fed several, and one for all. A rate is that of a scan, never that of
+ * one of its streams.
+ */
 const formatOutcomes = (
   outcomes: ReadonlyArray<OutcomeRow>,
   describeScan: (streams: number) => string,
@@ -131,7 +137,10 @@ export const formatLoadSummaries = (summaries: ReadonlyArray<LoadSummary>): stri
 /** A value as JSON that a person can read. */
 export const formatJson = (value: unknown): string => `${escapeControls(JSON.stringify(value, null, 2))}\n`
 
-/** How many of the checks that had something to check hold, in one clause: `15 of 15 checks hold, 7 had nothing to check`. */
+/**
+ * How many of the checks that had something to check hold, in one clause:
+ * `15 of 15 checks hold, 7 had nothing to check`.
+ */
 export const formatCheckCounts = (results: ReadonlyArray<CheckResult>): string => {
   const { hold, unanswered, checked, nothing } = countChecks(results)
   return [

@@ -31,7 +31,10 @@ import { formatCheckCounts, formatJson, formatTable } from './table'
 /** More examples are for programs, which read --json. */
 const maxExamples = 5
 
-/** What verify prints for a person: a table, then the checks that found something; with `explain`, every check and its SQL. */
+/**
+ * What verify prints for a person: a table, then the checks that found something; with `explain`, every check and its
+ * SQL.
+ */
 const formatVerifyReport = (results: ReadonlyArray<CheckResult>, explain: boolean): string => {
   const table = formatTable(
     ['check', 'result', 'found'],
@@ -93,7 +96,9 @@ export const verifyCommand = defineCommand({
     'feedback verify --db reviews.duckdb --config config.json --repair repair/',
   ],
   notes:
-    'With --config, the ids and times of all reviews are read from the service by a scan that loses none. Exit status: 0 all checks passed, 1 a check failed, 2 a check could not be made or the file is damaged, 75 or 78 the file or the service could not be read.',
+    'With --config, the ids and times of all reviews are read from the service by a scan ' +
+    'that loses none. Exit status: 0 all checks passed, 1 a check failed, 2 a check could ' +
+    'not be made or the file is damaged, 75 or 78 the file or the service could not be read.',
   run: async (io, { options }) => {
     const { config, repair, json, explain } = options
     const db = requirePlace('feedback verify', options)
@@ -132,8 +137,8 @@ const checkFile = (io: CommandIo, snapshot: Snapshot): Promise<ReadonlyArray<Che
   verifySnapshot(snapshot, findStateProblem, (step) => io.printProgress(step, progressDelay))
 
 /**
- * Checks the file while the service is read, which the JavaScript of this process does, and DuckDB's threads the other. What goes wrong
- * in one ends the other.
+ * Checks the file while the service is read, which the JavaScript of this process does, and DuckDB's threads the other.
+ * What goes wrong in one ends the other.
  */
 const checkBoth = async (
   io: CommandIo,
@@ -172,7 +177,10 @@ const checkBoth = async (
   }
 }
 
-/** `first`: what must have ended before the file is read, so that the two need no more memory together than one after the other. */
+/**
+ * `first`: what must have ended before the file is read, so that the two need no more memory together than one after
+ * the other.
+ */
 const compareWithService = async (
   io: CommandIo,
   snapshot: Snapshot,

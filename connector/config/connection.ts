@@ -31,8 +31,8 @@ const AccessTokenFields = orderFields({
   })(textField),
 })
 
-// Encoding and names have no default here: where one is left out and the service refuses the published form (form, appId, appSecret),
-// the form of versions before 0.2 is tried (json, applicationId, applicationSecret).
+// Encoding and names have no default here: where one is left out and the service refuses the published form (form,
+// appId, appSecret), the form of versions before 0.2 is tried (json, applicationId, applicationSecret).
 const TokenRequestFields = orderFields({
   encoding: describeField('Encoding', 'How the application id and secret are sent; form if left out', {
     examples: ['json'],
@@ -67,7 +67,8 @@ const ApplicationFields = orderFields({
   })(textField),
   token_url: describeField(
     'Token URL',
-    'Where the pair is exchanged for an access token: an address, or a path below the base URL; /api/service/v1/token/create if left out',
+    'Where the pair is exchanged for an access token: an address, or a ' +
+      'path below the base URL; /api/service/v1/token/create if left out',
     { examples: ['https://feedback.example.com/oauth/token'] },
   )(optionalField(patternField(/^(https?:\/\/[^\s/$.?#][^\s]*|\/[^\s]*)$/))),
   token_request: describeField(
@@ -169,7 +170,8 @@ const lookupPagingField = describeField(
       ),
       total_pages_path: describeField(
         'Path of the total',
-        'Path of the number of pages in the response, with dots; if left out, a page shorter than the others is the last',
+        'Path of the number of pages in the response, with dots; ' +
+          'if left out, a page shorter than the others is the last',
         { examples: ['totalPages'] },
       )(optionalField(textField)),
     }),
@@ -229,9 +231,11 @@ export const locationLookupField = switchedGroupField(
   locationLookupFields(optionalField(lookupPath)),
   locationLookupFields(lookupPath),
 )
+
 export type LocationLookupConfig = NonNullable<t.TypeOf<typeof locationLookupField>>
 export type LookupPagingConfig = NonNullable<t.TypeOf<typeof lookupPagingField>>
 
 const ConnectionCodec = t.type({ ...serviceFields, ...limitFields })
+
 /** The part of a configuration that says where the service is, who we are and how much it is asked. */
 export type ConnectionConfig = t.TypeOf<typeof ConnectionCodec>

@@ -63,7 +63,8 @@ const createDestinationCodec = (objects: DestinationObjects) =>
     ...serviceFields,
     mapping: describeField(
       'Mapping',
-      'The column of each attribute; without one, the column with the name of the attribute, in upper or lower case. null: the attribute is not sent',
+      'The column of each attribute; without one, the column with the name of ' +
+        'the attribute, in upper or lower case. null: the attribute is not sent',
     )(
       sectionField(
         orderFields({
@@ -94,7 +95,8 @@ const createDestinationCodec = (objects: DestinationObjects) =>
     )(optionalField(textField)),
     on_reject: describeField(
       'Rejected records',
-      'continue counts them and continues, fail ends the run at the first; default is continue with a dead-letter file, else fail',
+      'continue counts them and continues, fail ends the run at the ' +
+        'first; default is continue with a dead-letter file, else fail',
       { examples: ['continue'] },
     )(optionalField(enumField('continue', 'fail'))),
     max_rejects_percent: describeField(
@@ -126,7 +128,8 @@ const createDestinationCodec = (objects: DestinationObjects) =>
           )(optionalField(textField)),
           deactivate_unlisted: describeField(
             'Deactivate unlisted',
-            'Also deactivate locations that the service lists and that this destination did not write; needs lookups.locations',
+            'Also deactivate locations that the service lists and that ' +
+              'this destination did not write; needs lookups.locations',
             { examples: [false] },
           )(fieldWithDefault(t.boolean, false)),
         }),
@@ -140,7 +143,8 @@ const createDestinationCodec = (objects: DestinationObjects) =>
         orderFields({
           locations: describeField(
             'Locations',
-            'The list of the locations that the service manages: true, or an object; path of another operation belongs to it',
+            'The list of the locations that the service manages: true, ' +
+              'or an object; path of another operation belongs to it',
           )(locationLookupField),
         }),
       ),
@@ -156,7 +160,10 @@ const createDestinationCodec = (objects: DestinationObjects) =>
     ...limitFields,
   })
 
-/** The configuration of the destination, with every default filled in; its address, credentials and limits are the source's. */
+/**
+ * The configuration of the destination, with every default filled in; its address, credentials and limits are the
+ * source's.
+ */
 export type DestinationConfig = t.TypeOf<ReturnType<typeof createDestinationCodec>>
 
 /** The format of the configuration, whose mapping has a key for each attribute of `objects`. */
@@ -166,6 +173,9 @@ export const createDestinationFormat = (objects: DestinationObjects): ConfigForm
     documentationUrl: 'https://docs.airbyte.com/integrations/destinations/feedback',
   })
 
-/** What a rejection does unless the config says it: the run continues if there is a file for dead letters, and ends if not. */
+/**
+ * What a rejection does unless the config says it: the run continues if there is a file for dead letters, and ends if
+ * not.
+ */
 export const rejectAction = ({ on_reject, dead_letter_path }: DestinationConfig): 'continue' | 'fail' =>
   on_reject ?? (dead_letter_path === undefined ? 'fail' : 'continue')

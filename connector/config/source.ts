@@ -29,7 +29,8 @@ const SourceCodec = orderFields({
   ...serviceFields,
   start_date: describeField(
     'Start date',
-    'Reviews that arrived or changed after this time, or since this date, are read. If you move it back, everything since then is read again; it cannot lie in the future',
+    'Reviews that arrived or changed after this time, or since this date, are read. If ' +
+      'you move it back, everything since then is read again; it cannot lie in the future',
     {
       examples: ['2024-01-01T00:00:00Z'],
     },
@@ -138,7 +139,8 @@ const SourceCodec = orderFields({
         )(categoryLookupField),
         locations: describeField(
           'Locations',
-          'The list of the locations that the service manages, read into managed_locations: true, or an object; path of another operation belongs to it',
+          'The list of the locations that the service manages, read into ' +
+            'managed_locations: true, or an object; path of another operation belongs to it',
         )(locationLookupField),
       }),
     ),
@@ -179,7 +181,8 @@ const SourceCodec = orderFields({
   ),
   audit: describeField(
     'Audit',
-    'Adds the stream sync_audit: for each stream that a run has read to its end, how many records it sent and a digest of them, by which the dbt package checks that all of them have arrived',
+    'Adds the stream sync_audit: for each stream that a run has read to its end, how many records ' +
+      'it sent and a digest of them, by which the dbt package checks that all of them have arrived',
     { examples: [false] },
   )(fieldWithDefault(t.boolean, false)),
   ...limitFields,
@@ -208,15 +211,18 @@ const SourceCodec = orderFields({
   })(optionalField(textField)),
   reporting_time_zone: describeField(
     'Reporting time zone',
-    'The time zone whose days and months the views, the report and the Parquet folders of a DuckDB file use; UTC at first',
+    'The time zone whose days and months the views, the report ' +
+      'and the Parquet folders of a DuckDB file use; UTC at first',
     { examples: ['Europe/Berlin'] },
   )(optionalField(patternField(/^[A-Za-z][A-Za-z0-9_+/-]*$/))),
   activate_version: describeField(
     'Table versions (Singer)',
-    'tap-feedback only: at the end of a FULL_TABLE read, tell the target to delete all other rows (ACTIVATE_VERSION), if the target can',
+    'tap-feedback only: at the end of a FULL_TABLE read, tell the target ' +
+      'to delete all other rows (ACTIVATE_VERSION), if the target can',
     { examples: [false] },
   )(fieldWithDefault(t.boolean, false)),
 })
+
 /** The configuration of the source, with every default filled in. */
 export type SourceConfig = t.TypeOf<typeof SourceCodec>
 

@@ -26,10 +26,16 @@ export type ExportPage = Omit<CutPage, 'hasList'> & {
 
 export type ExportPageRequest = ExportRequest & { readonly offset: number; readonly limit: number }
 
-/** Fetches one page of an export, cuts it and checks it against the request. An answer that has arrived waits for `turn` before it is cut. */
+/**
+ * Fetches one page of an export, cuts it and checks it against the request. An answer that has arrived waits for `turn`
+ * before it is cut.
+ */
 export type FetchPage = (request: ExportPageRequest, turn?: T.Task<void>) => TE.TaskEither<ApiError, ExportPage>
 
-/** The first difference between the request and its echo in the answer; undefined if there is none. An echo may leave out any attribute. */
+/**
+ * The first difference between the request and its echo in the answer; undefined if there is none. An echo may leave
+ * out any attribute.
+ */
 const checkEcho = (request: ExportRequest, echo: ExportFilter): ApiError | undefined => {
   const { modifiedTimeFrom, offset } = echo
   if (modifiedTimeFrom != null && toMillis(modifiedTimeFrom) !== toMillis(request.modifiedTimeFrom))
@@ -43,7 +49,10 @@ const checkEcho = (request: ExportRequest, echo: ExportFilter): ApiError | undef
   return undefined
 }
 
-/** The filters that the service applied more narrowly than the request asked. The echo of one that the request leaves out is a default. */
+/**
+ * The filters that the service applied more narrowly than the request asked. The echo of one that the request leaves
+ * out is a default.
+ */
 export const narrowerFilters = (request: ExportRequest, echo: ExportFilter): ReadonlyArray<string> => {
   const echoed = echo.sources == null ? undefined : new Set(echo.sources.map(Number))
   return [
@@ -56,7 +65,10 @@ export const narrowerFilters = (request: ExportRequest, echo: ExportFilter): Rea
 const isAfter = (a: string | null | undefined, b: string | null | undefined): boolean =>
   a != null && b != null && toMillis(a) > toMillis(b)
 
-/** Pages of operation 6. A broken answer is requested again, twice at most; a caller halves the limit of one that is too large. */
+/**
+ * Pages of operation 6. A broken answer is requested again, twice at most; a caller halves the limit of one that is too
+ * large.
+ */
 export const createReviewFetcher = (api: Pick<Api, 'exportReviews'>, cut: Cutter): FetchPage =>
   createPageFetcher(api.exportReviews, cut)
 
@@ -87,7 +99,10 @@ const createPageFetcher =
           },
         })),
       )
-    /** An error of the request itself has had its attempts; `times`: how often one that only the cut has found is met with another. */
+    /**
+     * An error of the request itself has had its attempts; `times`: how often one that only the cut has found is met
+     * with another.
+     */
     const fetchRows = (times: number): TE.TaskEither<ApiError, ExportPage> =>
       pipe(
         exportRows(request),

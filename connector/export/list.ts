@@ -81,8 +81,8 @@ const mayRefuseOffset = (error: ApiError): boolean =>
     : isRefusalInBody(error)
 
 /**
- * Takes the answer to a request. The specification does not say how the service answers an offset behind the last row, or one
- * deeper than it can serve: if it refuses this offset but not offset 0, the page counts as refused.
+ * Takes the answer to a request. The specification does not say how the service answers an offset behind the last row,
+ * or one deeper than it can serve: if it refuses this offset but not offset 0, the page counts as refused.
  */
 const takePage = async (
   fetch: FetchPage,

@@ -1,8 +1,8 @@
 import { configFailure, type Failure, transientFailure } from '../cdk'
 
 /**
- * What a list is assumed to do while it is read (docs/how-reading-works.md). Each assumption is checked, and whatever breaks
- * one either changes how the list is read or ends the stream INCOMPLETE.
+ * What a list is assumed to do while it is read (docs/how-reading-works.md). Each assumption is checked, and whatever
+ * breaks one either changes how the list is read or ends the stream INCOMPLETE.
  */
 export const assumptions = {
   A1: 'an answer holds all rows that match its filter as they were at one moment',
@@ -13,6 +13,7 @@ export const assumptions = {
   A6: 'modifiedTimeFrom is read as UTC, the same way in every run',
   A7: "the service's Date is not ahead of the clock that stamps rows by more than lookback_minutes",
 } as const
+
 export type Assumption = keyof typeof assumptions
 
 /** An assumption was seen to be broken, and there is another way to read what is left. `seen`: a clause. */
@@ -36,7 +37,8 @@ export class Incomplete extends Error {
 export const incompleteForNow = (assumption: Assumption, what: string): Incomplete =>
   new Incomplete(
     transientFailure(
-      `${what}, so it is not certain that everything was read (${assumption}: ${assumptions[assumption]}). The cursor of the stream did not move: run again, at a quieter time if possible.`,
+      `${what}, so it is not certain that everything was read (${assumption}: ${assumptions[assumption]}). ` +
+        'The cursor of the stream did not move: run again, at a quieter time if possible.',
     ),
   )
 
@@ -44,7 +46,8 @@ export const incompleteForNow = (assumption: Assumption, what: string): Incomple
 export const incompleteForGood = (assumption: Assumption, what: string, remedy: string): Incomplete =>
   new Incomplete(
     configFailure(
-      `${what}, so it is not certain that everything was read (${assumption}: ${assumptions[assumption]}). The cursor of the stream did not move. ${remedy}`,
+      `${what}, so it is not certain that everything was read (${assumption}: ` +
+        `${assumptions[assumption]}). The cursor of the stream did not move. ${remedy}`,
     ),
   )
 

@@ -3,6 +3,7 @@ import { isBounded, type ListRow, type Window } from './list'
 import type { Session } from './session'
 
 const second = 1000
+
 /** How many rows that were read an empty window is asked for together with. */
 const maxTries = 16
 
@@ -35,8 +36,8 @@ export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, wind
 }
 
 /**
- * Whether an empty list is believed where this run has seen no row: at once the second time, or, where the stopped run had
- * seen some, when it stays empty for as long as a moment may last.
+ * Whether an empty list is believed where this run has seen no row: at once the second time, or, where the stopped run
+ * had seen some, when it stays empty for as long as a moment may last.
  */
 export const isBelieved = async <R extends ListRow>(
   { progress, pause }: Session<R>,

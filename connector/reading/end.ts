@@ -3,8 +3,10 @@ import type { Session } from './session'
 
 /** How many rows an end probe asks for behind the place where the list should end. */
 const rowsAsked = 36
+
 /** A service that cuts its answers leaves more than this share of what it gives at a time. */
 const leastShare = 0.4
+
 /** How many rows in front of that place must be there; more where none of so few was read. */
 const [rowsInFront, moreInFront] = [4, 12]
 
@@ -14,7 +16,10 @@ const probeAt = (end: number, front: number) => {
   return { offset: end - inFront, limit: inFront + rowsAsked }
 }
 
-/** As many rows of `most` as a service that gave `length` rows at a time shows, and one more, even where it cuts its answers. */
+/**
+ * As many rows of `most` as a service that gave `length` rows at a time shows, and one more, even where it cuts its
+ * answers.
+ */
 const frontOf = (most: number, length: number): number =>
   length < 2 ? 0 : Math.min(most, Math.max(1, Math.ceil(leastShare * length) - 1))
 
@@ -61,7 +66,9 @@ export const probeCount = <R extends ListRow>(session: Session<R>, window: Windo
 export const patience = 4
 
 export type End<R extends ListRow> =
-  /** `inserted`: by how many places known rows have moved towards the end since they were read. `rows`: the last ones. */
+  /**
+   * `inserted`: by how many places known rows have moved towards the end since they were read. `rows`: the last ones.
+   */
   | { readonly _tag: 'End'; readonly inserted: number; readonly rows: ReadonlyArray<R> }
   /** It does not end there: where to read on. `isNear`: the probe had few rows, all of them known or later changes. */
   | { readonly _tag: 'GoOn'; readonly offset: number; readonly isNear: boolean }
@@ -69,10 +76,10 @@ export type End<R extends ListRow> =
   | { readonly _tag: 'Nothing'; readonly page: ListPage<R> }
 
 /**
- * Whether the list ends where its last page, a short one, ended: it must be exactly as long as that, or still end with the
- * row that was the last. Only rows that were read may stand there, and rows that changed since; one must have been read. An
- * empty answer proves nothing. `tries`: how often no end was found before. A list that has become longer, or whose pages
- * are cut, is asked for twice.
+ * Whether the list ends where its last page, a short one, ended: it must be exactly as long as that, or still end with
+ * the row that was the last. Only rows that were read may stand there, and rows that changed since; one must have been
+ * read. An empty answer proves nothing. `tries`: how often no end was found before. A list that has become longer, or
+ * whose pages are cut, is asked for twice.
  */
 export const findEnd = async <R extends ListRow>(
   session: Session<R>,
@@ -117,7 +124,10 @@ export const findEnd = async <R extends ListRow>(
   return { _tag: 'GoOn', offset: Math.max(0, end - overlap), isNear: false }
 }
 
-/** By how many places rows that were there when the read began have moved towards the end of the list since they were read. */
+/**
+ * By how many places rows that were there when the read began have moved towards the end of the list since they were
+ * read.
+ */
 const movedBy = <R extends ListRow>({ known, isDue }: Session<R>, rows: ReadonlyArray<R>, offset: number): number =>
   rows.reduce((most, row, i) => {
     const read = isDue(row) ? known.find(row) : undefined

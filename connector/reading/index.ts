@@ -1,6 +1,7 @@
 /**
- * Reads a list that changes while it is read, without loss; knows no operation of the service (docs/how-reading-works.md).
- * In: a `List` that fetches pages, and where to start or go on. Out: pages of rows, each with the token to go on from.
+ * Reads a list that changes while it is read, without loss; knows no operation of the service
+ * (docs/how-reading-works.md). In: a `List` that fetches pages, and where to start or go on. Out: pages of rows, each
+ * with the token to go on from.
  */
 export {
   ceilToSecond,

@@ -8,8 +8,8 @@ import type { Session } from './session'
 /** What a page brought. */
 export type ReadItem<R extends ListRow> = {
   /**
-   * Rows up to the cutoff, those that the last run has already sent included. Their bytes last until the next item is asked
-   * for.
+   * Rows up to the cutoff, those that the last run has already sent included. Their bytes last until the next item is
+   * asked for.
    */
   readonly rows: ReadonlyArray<R>
   /** Where to go on once these rows are stored. Gives the same token whenever it is called. */
@@ -28,7 +28,9 @@ export type Completion = {
   readonly cutoff: number
   /** What is known of the rows that the next run's filter `from` (milliseconds) serves again. */
   readonly sentRowsSince: (from: number) => SentBefore
-  /** Whether the read has met exactly the rows of a range that an earlier one has sent; `origin.rangeFrom` is not later. */
+  /**
+   * Whether the read has met exactly the rows of a range that an earlier one has sent; `origin.rangeFrom` is not later.
+   */
   readonly hasSameRows: (range: SentRange) => boolean
 }
 

@@ -20,8 +20,8 @@ export type RowsRead = {
   /** Whether this pass has read the row, in whatever version. */
   readonly hasId: (id: string) => boolean
   /**
-   * The modifiedTime of the newest version read with this id, in any pass. A version after the cutoff counts only if no other
-   * was read: it has not left.
+   * The modifiedTime of the newest version read with this id, in any pass. A version after the cutoff counts only if no
+   * other was read: it has not left.
    */
   readonly newestTime: (id: string) => number | undefined
   /** The highest position in this pass, -1 before its first row. */
@@ -155,9 +155,9 @@ export const createKnownRows = (tail: Tail): RowsRead => {
 }
 
 /**
- * The positions of a page's rows. Known rows keep theirs, rows behind the last known one follow `lastPosition`, and rows in
- * front of a known one stand between their neighbours. Up to `tailEnd` only some of the rows that were read are known, so
- * rows follow the last known one itself.
+ * The positions of a page's rows. Known rows keep theirs, rows behind the last known one follow `lastPosition`, and
+ * rows in front of a known one stand between their neighbours. Up to `tailEnd` only some of the rows that were read are
+ * known, so rows follow the last known one itself.
  */
 export const assignPositions = (
   known: ReadonlyArray<number | undefined>,

@@ -9,10 +9,13 @@ import { type Session, startWindow, type Where } from './session'
 
 /** Six rows come in their old order by chance once in 720 times. A single row always does, so it proves no order. */
 const witnesses = 6
+
 /** How many times in a row a page that joins is looked for further back: 1, 2, 4, 8 and 16 pages. */
 const maxStepsBack = 5
+
 /** How often an end may turn out to be none before rows come that were not read. */
 const maxEnds = 16
+
 /** How many pages in a row may bring nothing but later changes; in a long list more. */
 const maxIdlePages = 100
 
@@ -59,8 +62,8 @@ const newPass = (): Pass => ({
 })
 
 /**
- * Reads a window page by page; each page begins with rows of the one before. Rows that nobody touches keep their order, so
- * two pages with a row in common leave none out between them. Throws a Breach where the order is not kept.
+ * Reads a window page by page; each page begins with rows of the one before. Rows that nobody touches keep their order,
+ * so two pages with a row in common leave none out between them. Throws a Breach where the order is not kept.
  */
 export async function* readPages<R extends ListRow>(
   session: Session<R>,
@@ -187,7 +190,8 @@ const beginAnew = <R extends ListRow>(session: Session<R>): void => {
   startWindow(session)
   session.note(
     infoNote(
-      `${session.env.list.name}: none of the rows that the stopped run has read are where they were; everything is read from the beginning.`,
+      `${session.env.list.name}: none of the rows that the stopped run has ` +
+        'read are where they were; everything is read from the beginning.',
     ),
   )
 }
@@ -209,9 +213,9 @@ type PageOrder = {
 }
 
 /**
- * Compares a page with the rows that were read. While rows keep their order, a row that was not read stands in front of one
- * that was only if it changed or became visible meanwhile, and then it is young. Equal times are common only where many rows
- * changed at once, so a young row does not explain itself if a known row has its time.
+ * Compares a page with the rows that were read. While rows keep their order, a row that was not read stands in front of
+ * one that was only if it changed or became visible meanwhile, and then it is young. Equal times are common only where
+ * many rows changed at once, so a young row does not explain itself if a known row has its time.
  */
 const compareOrder = <R extends ListRow>(session: Session<R>, rows: ReadonlyArray<R>, offset: number): PageOrder => {
   const { known, progress, origin } = session

@@ -5,9 +5,9 @@ import type { FetchListPage, ListError, ListPage, ListRow, PageRequest } from '.
 /** Sends requests for pages before they are needed. */
 type Prefetcher<R extends ListRow> = {
   /**
-   * Requests the pages that are probably needed next, and drops the pending ones that are not among them. Requests at most as
-   * many as are needed to never wait: twice the time of an answer over the time that a page is worked on. More would only
-   * take memory.
+   * Requests the pages that are probably needed next, and drops the pending ones that are not among them. Requests at
+   * most as many as are needed to never wait: twice the time of an answer over the time that a page is worked on. More
+   * would only take memory.
    */
   readonly prefetch: (requests: ReadonlyArray<PageRequest>) => void
   /** Whether the page of a request was asked for before the page in front of it was taken: it may be the older one. */
@@ -30,8 +30,8 @@ type PendingPage<R extends ListRow> = {
 export const createPrefetcher = <R extends ListRow>(fetch: FetchListPage<R>, now: () => number): Prefetcher<R> => {
   const pending = new Map<string, PendingPage<R>>()
   /**
-   * Milliseconds from a request to its answer, and from taking a page to asking for the next. Decaying minima: a busy event
-   * loop inflates single measurements.
+   * Milliseconds from a request to its answer, and from taking a page to asking for the next. Decaying minima: a busy
+   * event loop inflates single measurements.
    */
   let answerTime: number | undefined
   let workTime: number | undefined

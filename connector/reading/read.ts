@@ -33,8 +33,8 @@ export type ReadStart = {
 
 /**
  * Reads a list as it was at the cutoff, without loss although the service promises no order and changes meanwhile
- * (docs/how-reading-works.md): by pages that join; where they do not, in windows of mention time; where no filter cuts the
- * list, in rounds. After a failure nothing is certain: the cursor must stay where it was.
+ * (docs/how-reading-works.md): by pages that join; where they do not, in windows of mention time; where no filter cuts
+ * the list, in rounds. After a failure nothing is certain: the cursor must stay where it was.
  */
 export const read = <R extends ListRow>(env: ReadEnv<R>) =>
   async function* (start: ReadStart): Feed<Failure, ReadItem<R>> {

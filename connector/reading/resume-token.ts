@@ -20,7 +20,10 @@ const WindowToken = t.partial({
   rows: Integer,
 })
 
-/** How far a read has come: `scan` in a stream's state. Times are of the service, but `begun` and `saved` of the clock here. */
+/**
+ * How far a read has come: `scan` in a stream's state. Times are of the service, but `begun` and `saved` of the clock
+ * here.
+ */
 export const ResumeToken = t.intersection([
   t.type({
     v: t.literal(version),
@@ -47,6 +50,7 @@ export const ResumeToken = t.intersection([
   /** `rowClock`, `newest`, `horizon` (of `recent`): milliseconds. None of them before the first page. */
   t.partial({ cutoff: Instant, rowClock: t.number, newest: t.number, horizon: t.number }),
 ])
+
 export type ResumeToken = t.TypeOf<typeof ResumeToken>
 
 /** Reads a token out of a state; none if it has another form or version. */
@@ -127,8 +131,8 @@ export const fromResumeToken = (token: ResumeToken): Progress => ({
 })
 
 /**
- * The token of a read from `origin` that has only these windows left to read and has reached `reached` (milliseconds) in
- * all others; `certain`: up to where nothing was missed.
+ * The token of a read from `origin` that has only these windows left to read and has reached `reached` (milliseconds)
+ * in all others; `certain`: up to where nothing was missed.
  */
 export const createWindowToken = (
   scope: string,
@@ -160,7 +164,7 @@ export const createWindowToken = (
 }
 
 /**
- * The time at which the read of a token began, or somewhat before, by the clock that stamps rows; milliseconds. None before
- * its first row.
+ * The time at which the read of a token began, or somewhat before, by the clock that stamps rows; milliseconds. None
+ * before its first row.
  */
 export const readStartTime = (token: ResumeToken): O.Option<number> => certainTime(fromResumeToken(token))

@@ -9,6 +9,7 @@ import type { Session } from './session'
 /** Rounds in a row that must bring nothing new: in a random order each of them leaves out one row in fifty. */
 const quietRounds = 3
 const maxRounds = 14
+
 /** The most rows that one request may ask for. What keeps no order is best read in one page. */
 const maxPageRows = 1000
 
@@ -33,9 +34,9 @@ type Round = {
 }
 
 /**
- * Reads a list that no filter cuts and that keeps no order: page by page, again and again, until rounds bring nothing new
- * and the ids of the last rounds are exactly as many as the list is long (no fewer, while rows come and go). `filter`: the
- * rows that are wanted.
+ * Reads a list that no filter cuts and that keeps no order: page by page, again and again, until rounds bring nothing
+ * new and the ids of the last rounds are exactly as many as the list is long (no fewer, while rows come and go).
+ * `filter`: the rows that are wanted.
  */
 export async function* readRounds<R extends ListRow>(
   session: Session<R>,
@@ -62,14 +63,17 @@ export async function* readRounds<R extends ListRow>(
     const isChanging = new Set(lengths).size > 1
     const fits = shown === round.length || (isChanging && shown > round.length)
     quiet = round.fresh === 0 && fits ? quiet + 1 : 0
-    // A list that came in one answer is a snapshot. Where none of its rows is wanted, one look at all of them is enough.
+    // A list that came in one answer is a snapshot. Where none of its rows is wanted, one look at all of them is
+    // enough.
     const isWhole = round.pages === 1 && shown === round.length && shown >= session.longest()
     if (isWhole || quiet >= (found === 0 && !isChanging ? 1 : quietRounds)) {
       session.note(infoNote(`${env.list.name}: ${seen.size} ids were held in memory to read what keeps no order.`))
       return
     }
   }
-  const what = `${env.list.name}: ${maxRounds} times, ${describeWindow(window)} had other rows than before or fewer than it is long`
+  const what =
+    `${env.list.name}: ${maxRounds} times, ${describeWindow(window)} ` +
+    'had other rows than before or fewer than it is long'
   throw incompleteForNow('A3', what)
 }
 

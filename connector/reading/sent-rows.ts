@@ -3,13 +3,16 @@ import * as t from 'io-ts'
 import { Integer } from '../cdk'
 import type { ListRow, RowVersion } from './list'
 
-/** Rows already sent that the next filter serves again: `[id, modifiedTime in milliseconds, digest of the text as it left]`. */
+/**
+ * Rows already sent that the next filter serves again:
+ * `[id, modifiedTime in milliseconds, digest of the text as it left]`.
+ */
 export const SentRows = t.readonlyArray(t.tuple([t.string, t.number, t.string]))
 export type SentRows = t.TypeOf<typeof SentRows>
 
 /**
- * All rows with a modifiedTime from `from` to `until` (milliseconds, both included) that were sent, where there are too many to list:
- * their number, and the sum of their digests.
+ * All rows with a modifiedTime from `from` to `until` (milliseconds, both included) that were sent, where there are too
+ * many to list: their number, and the sum of their digests.
  */
 export const SentRange = t.readonly(t.type({ from: t.number, until: t.number, count: Integer, digest: t.string }))
 export type SentRange = t.TypeOf<typeof SentRange>
@@ -32,9 +35,10 @@ export const isInRange = (
 ): boolean => range !== undefined && modifiedTime >= range.from && modifiedTime <= range.until
 
 /**
- * Whether this row need not be sent, since the run that left `sentRows` has sent exactly these bytes. Of an id that the service lists in several versions,
- * an older one that comes now would be the last: it is left out behind the version that was sent, and that one is sent again behind an older one. An older
- * version alone is what the service has now, whatever its clocks say.
+ * Whether this row need not be sent, since the run that left `sentRows` has sent exactly these bytes. Of an id that the
+ * service lists in several versions, an older one that comes now would be the last: it is left out behind the version
+ * that was sent, and that one is sent again behind an older one. An older version alone is what the service has now,
+ * whatever its clocks say.
  */
 export const matchesSentRow = (sentRows: SentRows): ((row: ListRow) => boolean) => {
   const byId = new Map(
@@ -53,8 +57,8 @@ export const matchesSentRow = (sentRows: SentRows): ((row: ListRow) => boolean) 
 }
 
 /**
- * The rows that a read has met and the next one will meet again, the newest version of each. Changed in place: a bulk change
- * makes them as many as the list is long.
+ * The rows that a read has met and the next one will meet again, the newest version of each. Changed in place: a bulk
+ * change makes them as many as the list is long.
  */
 export type RowsSent = {
   /** Rows with a modifiedTime up to this one (milliseconds) are not known. */
@@ -138,7 +142,9 @@ const forgetUnlisted = (sent: RowsSent, from: number): void => {
   Object.assign(sent, createRowsSent(horizon, rows))
 }
 
-/** The newest of the rows that the filter `from` serves again. `horizon`: of those up to this time, none is among them. */
+/**
+ * The newest of the rows that the filter `from` serves again. `horizon`: of those up to this time, none is among them.
+ */
 export const listRowsSent = (sent: RowsSent, from: number): { readonly rows: SentRows; readonly horizon: number } => {
   const newest = placesOfNewest(sent, from)
   return {
@@ -189,7 +195,10 @@ const digestRange = (
   return { count, digest: BigInt.asUintN(64, sum).toString(36) }
 }
 
-/** Whether the read, which has read everything since `range.from`, has met exactly the rows that an earlier one has sent. */
+/**
+ * Whether the read, which has read everything since `range.from`, has met exactly the rows that an earlier one has
+ * sent.
+ */
 export const hasSameRows = (sent: RowsSent, { from, until, count, digest }: SentRange): boolean => {
   if (sent.horizon >= from) return false
   const found = digestRange(sent, from, until)

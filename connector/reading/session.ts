@@ -74,7 +74,9 @@ export type Session<R extends ListRow> = Omit<Limits, 'own' | 'measure'> & {
   readonly known: RowsRead
   /** The row was read in this pass, or a newer version of it. */
   readonly isRead: (row: R) => boolean
-  /** Up to when nothing is missed, whichever clock stamps the rows; later rows say nothing about the end of the list. */
+  /**
+   * Up to when nothing is missed, whichever clock stamps the rows; later rows say nothing about the end of the list.
+   */
   readonly certain: () => number
   /** The row belongs to this run. */
   readonly isDue: (row: R) => boolean
@@ -236,7 +238,9 @@ export const createSession = <R extends ListRow>(
   }
 }
 
-/** If the read ended now: from when on its rows must be known, for the `modifiedTimeFrom` of the next run; milliseconds. */
+/**
+ * If the read ended now: from when on its rows must be known, for the `modifiedTimeFrom` of the next run; milliseconds.
+ */
 export const nextFilterFrom = (
   { startDate, cursor, lookback, rangeFrom = Number.POSITIVE_INFINITY }: Origin,
   progress: Progress,
@@ -251,7 +255,9 @@ const isNarrower = (told: Bounds, asked: Bounds): boolean =>
   (asked.after !== undefined && told.after !== undefined && told.after > asked.after + second) ||
   (asked.before !== undefined && told.before !== undefined && told.before < asked.before - second)
 
-/** Whether bounds that were not asked for leave out rows. Those of 1970 and of now, the usual defaults, leave out none. */
+/**
+ * Whether bounds that were not asked for leave out rows. Those of 1970 and of now, the usual defaults, leave out none.
+ */
 export const leavesOutRows = (asked: Bounds, told: Bounds, now: number): boolean =>
   (asked.after === undefined && told.after !== undefined && told.after > day) ||
   (asked.before === undefined && told.before !== undefined && told.before < now - 60 * second)

@@ -11,8 +11,8 @@ import { type Session, startWindow, widest } from './session'
 const maxTries = 8
 
 /**
- * Reads the rows without a mention time, which lie in no window. There are none if the whole list is as long as the same
- * list with bounds that every mention time meets; otherwise they are found by reading all of it.
+ * Reads the rows without a mention time, which lie in no window. There are none if the whole list is as long as the
+ * same list with bounds that every mention time meets; otherwise they are found by reading all of it.
  */
 export async function* readUnmentioned<R extends ListRow>(
   session: Session<R>,
@@ -30,8 +30,8 @@ export async function* readUnmentioned<R extends ListRow>(
 }
 
 /**
- * Compares the lengths of both lists. `near`: about how long they are. Where the service refuses so deep an offset they have
- * no length, and reviews without a mention time are looked for on the first page only, with a warning.
+ * Compares the lengths of both lists. `near`: about how long they are. Where the service refuses so deep an offset they
+ * have no length, and reviews without a mention time are looked for on the first page only, with a warning.
  */
 const areAllMentioned = async <R extends ListRow>(session: Session<R>, near: number): Promise<boolean> => {
   const { name, mentionTime } = session.env.list
@@ -43,7 +43,8 @@ const areAllMentioned = async <R extends ListRow>(session: Session<R>, near: num
     if (times.includes(undefined)) throw refusedOffset(session, near)
     session.note(
       warningNote(
-        `${name}: the service refuses offset ${near}, so reviews without a mention time could not be looked for. The first ${times.length} reviews all have one.`,
+        `${name}: the service refuses offset ${near}, so reviews without a mention ` +
+          `time could not be looked for. The first ${times.length} reviews all have one.`,
       ),
     )
     return true

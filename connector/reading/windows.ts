@@ -12,10 +12,13 @@ import { type Session, startWindow } from './session'
 
 /** How many windows are counted together. */
 const groupSize = 16
+
 /** How often a single window is read and counted before it is given up. */
 const maxCounts = 16
+
 /** Into how many windows one is divided at most. */
 const mostParts = 32
+
 /** More windows at a time come only of windows that do not have fewer rows. */
 const maxWindows = 4096
 
@@ -25,8 +28,9 @@ const second = 1000
 type ReadWindow = { readonly window: Window; readonly ids: ReadonlySet<string> }
 
 /**
- * Reads the windows in front that are to be halved. A window whose answer is shorter than the limit is complete by that one
- * answer, so no order is needed; any other is divided. Windows are counted in groups, since an answer may be cut or empty.
+ * Reads the windows in front that are to be halved. A window whose answer is shorter than the limit is complete by that
+ * one answer, so no order is needed; any other is divided. Windows are counted in groups, since an answer may be cut or
+ * empty.
  */
 export async function* readHalves<R extends ListRow>(session: Session<R>): AsyncGenerator<ReadItem<R>> {
   const { progress, env } = session
@@ -34,7 +38,10 @@ export async function* readHalves<R extends ListRow>(session: Session<R>): Async
   let left = progress.windows.slice(0, progress.windows.length - others.length)
   let group: ReadonlyArray<ReadWindow> = []
   let rowCount = others[0]?.rows ?? 0
-  /** How many rows the window had that was divided last. The first page shows what its order begins with, perhaps not the rest. */
+  /**
+   * How many rows the window had that was divided last. The first page shows what its order begins with, perhaps not
+   * the rest.
+   */
   let estimate = Number.POSITIVE_INFINITY
   let isSampled = true
 
@@ -104,7 +111,9 @@ export async function* readHalves<R extends ListRow>(session: Session<R>): Async
         return
       }
     }
-    const what = `${env.list.name}: an answer with ${describeWindow(window)} never has as many rows as the service counts there`
+    const what =
+      `${env.list.name}: an answer with ${describeWindow(window)} ` +
+      'never has as many rows as the service counts there'
     throw incompleteForNow('A1', what)
   }
 
@@ -158,8 +167,8 @@ const countIds = (windows: ReadonlyArray<ReadWindow>): number => new Set(windows
 const startOf = ({ after }: Bounds): number | undefined => (after === undefined ? undefined : after + 1)
 
 /**
- * Whether the list of the common bounds of these windows ends exactly where their ids end, with rows of theirs. `isAgain`:
- * it did not when they were read before.
+ * Whether the list of the common bounds of these windows ends exactly where their ids end, with rows of theirs.
+ * `isAgain`: it did not when they were read before.
  */
 const isCounted = async <R extends ListRow>(
   session: Session<R>,
@@ -199,7 +208,9 @@ const estimateLength = async <R extends ListRow>(
   }
 }
 
-/** Windows that together cover this one, each with about as many rows of the sample; undefined if they are too narrow. */
+/**
+ * Windows that together cover this one, each with about as many rows of the sample; undefined if they are too narrow.
+ */
 const divide = (window: Window, times: ReadonlyArray<number>, parts: number): ReadonlyArray<Window> | undefined => {
   const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
   const sorted = [...times].sort((a, b) => a - b)
@@ -218,13 +229,17 @@ const divide = (window: Window, times: ReadonlyArray<number>, parts: number): Re
   })
 }
 
-/** The narrowest window that can be halved, milliseconds: each half must be wider than the second that bounds may be rounded to. */
+/**
+ * The narrowest window that can be halved, milliseconds: each half must be wider than the second that bounds may be
+ * rounded to.
+ */
 export const narrowest = 6 * second
 
 /**
- * Two windows that together cover this one, with a boundary on a whole second and about half of the sample on each side;
- * undefined if it is too narrow. Bounds may be inclusive or not, so the halves share a millisecond. Beside a second that
- * holds more than a twentieth of the sample the boundary leaves that second alone: halving would never end there.
+ * Two windows that together cover this one, with a boundary on a whole second and about half of the sample on each
+ * side; undefined if it is too narrow. Bounds may be inclusive or not, so the halves share a millisecond. Beside a
+ * second that holds more than a twentieth of the sample the boundary leaves that second alone: halving would never end
+ * there.
  */
 export const halve = (window: Window, times: ReadonlyArray<number>): readonly [Window, Window] | undefined => {
   const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window

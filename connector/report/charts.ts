@@ -7,7 +7,10 @@ type ChartOption = ComposeOption<BarSeriesOption | LineSeriesOption | GridCompon
 
 use([BarChart, LineChart, GridComponent, SVGRenderer])
 
-/** A chart as SVG text that needs nothing else. The build bundles this file with the chart library, which is not a dependency of the package. */
+/**
+ * A chart as SVG text that needs nothing else. The build bundles this file with the chart library, which is not a
+ * dependency of the package.
+ */
 export const renderChart = (option: ChartOption, width: number, height: number): string => {
   const chart = init(null, null, { renderer: 'svg', ssr: true, width, height })
   chart.setOption({ animation: false, ...option })
@@ -40,10 +43,16 @@ const drawHatchedBar = (_path: string, ...corners: ReadonlyArray<string>): strin
     const to = Math.min(right, sum - top)
     lines.push(`M${from.toFixed(1)} ${(sum - from).toFixed(1)}L${to.toFixed(1)} ${(sum - to).toFixed(1)}`)
   }
-  return `<path d="M${left} ${top.toFixed(1)}H${right.toFixed(1)}V${bottom}H${left}Z${lines.join('')}" fill="none" stroke="var(--accent)"></path>`
+  return (
+    `<path d="M${left} ${top.toFixed(1)}H${right.toFixed(1)}V${bottom}H${left}Z${lines.join('')}" ` +
+    'fill="none" stroke="var(--accent)"></path>'
+  )
 }
 
-/** Markup that only interactive charts need. Parts of it carry running numbers, so two drawings of the same data would differ. */
+/**
+ * Markup that only interactive charts need. Parts of it carry running numbers, so two drawings of the same data would
+ * differ.
+ */
 const interactionMarkup = /<(style|defs) ?>.*?<\/\1>\s*| (?:class|clip-path|pointer-events|ecmeta_\w+)="[^"]*"/gs
 
 /** A chart and its height in pixels; `option` takes the width on the page, so that the text keeps its size. */
@@ -57,15 +66,21 @@ export const labelText = { fontFamily: 'inherit', fontSize: 12, color: 'var(--mu
 export const hiddenAxis = { show: false } as const
 export const baselineStyle = { lineStyle: { color: 'var(--line)' } } as const
 export const staticSeries = { silent: true, emphasis: { disabled: true } } as const
+
 /** The labels of an axis take their space from the chart, not from the page. */
 export const axisBounds = { outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' } as const
 
 export const barChartHeight = (rows: number): number => rows * 32 + 8
 
-/** Pixels to add for each character of a label, since a browser's font may be wider than the one the library assumes. */
+/**
+ * Pixels to add for each character of a label, since a browser's font may be wider than the one the library assumes.
+ */
 const nameMargin = 0.9
 
-/** Axes for bars from left to right, each after its name. `right`: the margin in pixels; `max`: the value of a bar of full length. */
+/**
+ * Axes for bars from left to right, each after its name. `right`: the margin in pixels; `max`: the value of a bar of
+ * full length.
+ */
 export const barChartAxes = (names: ReadonlyArray<string>, right: number, max?: number) =>
   ({
     grid: {

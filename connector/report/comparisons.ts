@@ -57,7 +57,9 @@ export const monthlyMetrics = [
   'oldest_open_days',
 ] as const satisfies ReadonlyArray<MetricName>
 
-/** A part of the report with one row for each group. Its file, heading and metrics; `shown`: those that the page has. */
+/**
+ * A part of the report with one row for each group. Its file, heading and metrics; `shown`: those that the page has.
+ */
 export type GroupSection = {
   readonly title: string
   /** What one row is, for the head of its column. */
@@ -210,7 +212,10 @@ export const compareFigures = (value: number | null, previous: number | null): C
   change: subtract(value, previous),
 })
 
-/** Two rows of a model side by side. Without a row a count is 0, since nothing was counted, and anything else is unknown. */
+/**
+ * Two rows of a model side by side. Without a row a count is 0, since nothing was counted, and anything else is
+ * unknown.
+ */
 export const compareRows = (
   names: ReadonlyArray<MetricName>,
   row: RowValues | undefined,

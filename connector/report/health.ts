@@ -36,6 +36,7 @@ export type DataHealth = {
   readonly checks: ReadonlyArray<CheckResult>
   readonly undeclared: ReadonlyArray<UndeclaredAttribute>
 }
+
 export type StreamHealth = {
   readonly stream: string
   readonly rows: number
@@ -44,6 +45,7 @@ export type StreamHealth = {
   readonly completed: string | null
   readonly status: string | null
 }
+
 export type RunStatistics = {
   readonly run: number
   readonly started: string | null
@@ -53,6 +55,7 @@ export type RunStatistics = {
   /** The names of the streams that are not complete. */
   readonly incomplete: ReadonlyArray<string>
 }
+
 /** An attribute that no schema declares; `first` and `last`: when its rows were read. */
 type UndeclaredAttribute = {
   readonly stream: string

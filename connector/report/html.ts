@@ -74,7 +74,9 @@ export const formatDay = (time: string | null, timeZone: string): string => form
 export const formatMonth = (month: string): string =>
   new Date(`${month}-01T00:00:00Z`).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' })
 
-/** The two widths in pixels that each chart is drawn in: for a phone or half a sheet of paper, and for half a screen. */
+/**
+ * The two widths in pixels that each chart is drawn in: for a phone or half a sheet of paper, and for half a screen.
+ */
 const chartWidths = { narrow: 348, wide: 500 } as const
 
 /** A chart with its heading; `description` is for readers who cannot see it. */
@@ -97,7 +99,10 @@ export const renderLegend = (names: ReadonlyArray<string>): Html =>
 export type TableColumn<Row> = {
   readonly title: Html | string
   readonly cell: (row: Row) => Html | string
-  /** CSS classes: `n` for numbers, aligned right; `t` for text on one line; `name` for text that is wide on paper; `spare` for a column that a phone does not show. */
+  /**
+   * CSS classes: `n` for numbers, aligned right; `t` for text on one line; `name` for text that is wide on paper;
+   * `spare` for a column that a phone does not show.
+   */
   readonly kind?: string
   /** The column whose cells name their rows. */
   readonly isHeader?: true
@@ -151,6 +156,7 @@ export type Comparison = {
   readonly previous: number | null
   readonly change: number | null
 }
+
 export type Figures = Readonly<Record<string, Comparison>>
 
 type Unit = 'count' | 'rating' | 'share' | 'hours' | 'days'

@@ -25,7 +25,10 @@ import {
   shortenText,
 } from './html'
 
-/** A review that someone should look at: one with an open task, or with an alert. Ids are texts, since they may exceed the numbers of JSON readers. */
+/**
+ * A review that someone should look at: one with an open task, or with an alert. Ids are texts, since they may exceed
+ * the numbers of JSON readers.
+ */
 export type WorkItem = {
   readonly review_id: string
   readonly task_id: string | null
@@ -60,6 +63,7 @@ type AlertCount = {
   readonly total: number
   readonly figures: { readonly alerts: Comparison }
 }
+
 export type Alerts = WorkList & { readonly counts: ReadonlyArray<AlertCount> }
 
 /** The variables of the models that decide what an alert is. */
@@ -69,6 +73,7 @@ const alertReasons = ['overdue', 'low_score', 'high_liability'] as const
 
 /** More rows are for `feedback query`, which asks the models themselves. */
 const maxListed = 1_000
+
 /** How many the page shows. */
 const maxShown = { alerts: 8, tasks: 8 } as const
 
@@ -220,7 +225,8 @@ export const renderAlerts = (
         'Alerts',
         renderPair(
           renderTable(
-            'How many stand now, and how many of them are of reviews mentioned in each month. A review can have several reasons.',
+            'How many stand now, and how many of them are of reviews ' +
+              'mentioned in each month. A review can have several reasons.',
             [
               { title: 'Reason', isHeader: true, cell: ({ name }) => name },
               { title: 'Now', kind: 'n', cell: (count) => formatCount(count.total) },
@@ -253,7 +259,8 @@ export const renderOpenTasks = ({ total, listed }: WorkList): Html =>
     : renderSection(
         'Open tasks',
         renderWork(
-          `${formatPlural(total, 'task is', 'tasks are')} open, of all months, the oldest first.${explainRest(maxShown.tasks, total)}`,
+          `${formatPlural(total, 'task is', 'tasks are')} open, of all ` +
+            `months, the oldest first.${explainRest(maxShown.tasks, total)}`,
           listed.slice(0, maxShown.tasks),
           ({ severity, rating }) =>
             [severity === null ? [] : `${severity} liability`, rating === null ? [] : `rating ${rating}`]

@@ -19,7 +19,10 @@ import { renderLocationEstimates, renderRatings } from './ratings'
 import type { Report } from './report'
 import { renderLiabilities, renderResponses, renderTrend } from './reviews'
 
-/** The page's style sheet: one column on a phone, two from 1,000 px and on paper. Each chart is in the page in both widths, and one is shown. */
+/**
+ * The page's style sheet: one column on a phone, two from 1,000 px and on paper. Each chart is in the page in both
+ * widths, and one is shown.
+ */
 export const pageStyle = `
 :root {
   color-scheme: light dark;
@@ -186,7 +189,10 @@ export const explainMonth = ({ data, month, is_over, figures }: Report): string 
   if (data.first_month === null)
     return `None of the ${formatPlural(data.reviews, 'review')} of this file has a mention time.`
   if (figures.reviews?.value === 0)
-    return `No review of this file was mentioned in ${formatMonth(month)}. It has reviews from ${formatMonth(data.first_month)} to ${formatMonth(data.last_month ?? data.first_month)}.`
+    return (
+      `No review of this file was mentioned in ${formatMonth(month)}. It has reviews from ` +
+      `${formatMonth(data.first_month)} to ${formatMonth(data.last_month ?? data.first_month)}.`
+    )
   return is_over ? undefined : `${formatMonth(month)} was not over when the reviews were read; its figures will change.`
 }
 

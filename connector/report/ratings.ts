@@ -17,7 +17,9 @@ import {
 } from './html'
 import { describeGroups, explainHatch, hatchedPair, readCounts, sumOf, toDistribution } from './reviews'
 
-/** A location's ratings of all months and their Bayesian mean with its 95 % interval, as location_scorecard has them. */
+/**
+ * A location's ratings of all months and their Bayesian mean with its 95 % interval, as location_scorecard has them.
+ */
 export type LocationEstimate = {
   readonly location_id: string
   readonly location_name: string | null

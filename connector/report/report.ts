@@ -36,7 +36,10 @@ import { type Alerts, addTexts, readAlerts, readOpenTasks, type WorkItem, type W
 import { type LocationEstimate, readLocationEstimates, readRatings } from './ratings'
 import { type LiabilityCounts, limitTrend, readLiabilities, readResponses, type TrendMonth } from './reviews'
 
-/** The report as plain data, as `--format json` prints it; times in ISO 8601, UTC; months such as 2026-10, of the time zone. */
+/**
+ * The report as plain data, as `--format json` prints it; times in ISO 8601, UTC; months such as 2026-10, of the time
+ * zone.
+ */
 export type Report = {
   /** The version of this shape: higher once a key changes its meaning or goes. */
   readonly format: 1
@@ -89,7 +92,10 @@ export type ReportOptions = {
   readonly onSection?: (name: string) => void
 }
 
-/** The last month that was over when the reviews were read; an earlier one if the reviews end earlier, a later one if they begin later. */
+/**
+ * The last month that was over when the reviews were read; an earlier one if the reviews end earlier, a later one if
+ * they begin later.
+ */
 const chooseMonth = (readAt: string | null, now: number, timeZone: string, data: ReviewRange | null): string => {
   const readMonth = formatMinute(readAt ?? new Date(now).toISOString(), timeZone).slice(0, 7)
   const lastFull = addMonths(
@@ -155,7 +161,10 @@ const readOverall = async (
 const factsCopy = '_report_facts'
 const sentimentsCopy = '_report_sentiments'
 
-/** Copies the model that the others read, so that the JSON of a review is taken apart once; views over `reviews` read the copy too. */
+/**
+ * Copies the model that the others read, so that the JSON of a review is taken apart once; views over `reviews` read
+ * the copy too.
+ */
 const copyFacts = async (db: Database): Promise<void> => {
   await db.query(`CREATE OR REPLACE TEMP TABLE ${factsCopy} AS FROM review_facts`)
   await db.run(`
@@ -181,7 +190,10 @@ const dropCopies = async (db: Database): Promise<void> => {
   )
 }
 
-/** Evaluates the models over the reviews of one month: the model that they read is restricted for as long as `body` runs. */
+/**
+ * Evaluates the models over the reviews of one month: the model that they read is restricted for as long as `body`
+ * runs.
+ */
 const createFocus =
   (db: Database): FocusMonth =>
   async (month, body) => {
@@ -259,7 +271,10 @@ const readSections = async (
   }
 }
 
-/** Reads the report's numbers from a snapshot, without changing it. Rejects with `CommandError` for a month in the future. */
+/**
+ * Reads the report's numbers from a snapshot, without changing it. Rejects with `CommandError` for a month in the
+ * future.
+ */
 export const readReport = async (snapshot: Snapshot, options: ReportOptions): Promise<Report> => {
   const { db } = snapshot
   const { now, regions, onSection, findStateProblem } = options

@@ -22,8 +22,9 @@ const minRequests = 10
 const checkAttempts = 2
 
 /**
- * The configuration with time-outs that end before a platform gives up on `check`. The rate limit is left out if it belongs to this
- * process alone and a minute of it covers the whole check. `otherRequests`: the number of requests beside those to the exports.
+ * The configuration with time-outs that end before a platform gives up on `check`. The rate limit is left out if it
+ * belongs to this process alone and a minute of it covers the whole check. `otherRequests`: the number of requests
+ * beside those to the exports.
  */
 export const withCheckTimeouts = <C extends ConnectionConfig>(config: C, otherRequests = 0): C => {
   const requests = minRequests + otherRequests
@@ -40,10 +41,14 @@ export const withCheckTimeouts = <C extends ConnectionConfig>(config: C, otherRe
   }
 }
 
-/** The failure of a check whose time is up. `operations`: those without a complete answer; `last`: the failure of the newest retry. */
+/**
+ * The failure of a check whose time is up. `operations`: those without a complete answer; `last`: the failure of the
+ * newest retry.
+ */
 const checkTimeoutFailure = (operations: string, last: Failure | undefined): Failure => ({
   ...transientFailure(
-    `check: no complete answer within ${checkTimeout / 1000} s to ${operations}. ${last?.message ?? 'The service may be slow or limit our rate; see that base_url is right and try again.'}`,
+    `check: no complete answer within ${checkTimeout / 1000} s to ${operations}. ` +
+      (last?.message ?? 'The service may be slow or limit our rate; see that base_url is right and try again.'),
     last?.detail,
   ),
   ...(last === undefined ? {} : { _tag: last._tag }),
@@ -104,8 +109,8 @@ type StreamChecks = SourceReport & { readonly steps: ReadonlyArray<CheckStep> }
 const personTimeout = 60_000
 
 /**
- * Asks the service for what the streams of these names need. Steps come in order; behind a broken connection there are none. A
- * failure says that the config cannot be used at all.
+ * Asks the service for what the streams of these names need. Steps come in order; behind a broken connection there are
+ * none. A failure says that the config cannot be used at all.
  */
 export const checkStreams =
   (
@@ -171,8 +176,8 @@ export const checkSourceConfig =
 type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
 
 /**
- * Runs the check until it ends or its time is up; `inspect` sees what was found by then. Then, until `timeout` milliseconds after the
- * start, finds out what a run will meet. Left: the config cannot be used.
+ * Runs the check until it ends or its time is up; `inspect` sees what was found by then. Then, until `timeout`
+ * milliseconds after the start, finds out what a run will meet. Left: the config cannot be used.
  */
 const runSourceCheck = async (
   config: SourceConfig,
@@ -239,7 +244,10 @@ const runSourceCheck = async (
   })
 }
 
-/** The warnings without those of the first entity's refusal: what is known of all entities says the same, and for each of them. */
+/**
+ * The warnings without those of the first entity's refusal: what is known of all entities says the same, and for each
+ * of them.
+ */
 const dropRefusals = (warnings: ReadonlyArray<string>, { entities }: ProbeFacts): ReadonlyArray<string> => {
   const unknown = entities !== undefined && E.isRight(entities) ? entities.right.unknown : []
   const refusals = windowOperations.flatMap(({ name }) => unknown.map(({ id }) => refusedEntityWarning(name, id)))
@@ -268,7 +276,9 @@ const awaitUntil = async (result: Promise<unknown>, end: number): Promise<void> 
   await Promise.race([result, timeout]).finally(() => clearTimeout(timer))
 }
 
-/** Checks the destination that a config describes, before a platform gives up on `check`; the result is what it found. */
+/**
+ * Checks the destination that a config describes, before a platform gives up on `check`; the result is what it found.
+ */
 export const checkDestinationConfig =
   (
     config: DestinationConfig,

@@ -30,7 +30,10 @@ import type { ConnectionConfig, LocationLookupConfig, LookupPagingConfig } from 
 /** A client that is connected to its service. */
 export type ServiceClient = {
   readonly send: HttpClient['send']
-  /** Calls `listener` with the time until which the service makes us wait, in milliseconds since 1970; returns how to stop that. */
+  /**
+   * Calls `listener` with the time until which the service makes us wait, in milliseconds since 1970; returns how to
+   * stop that.
+   */
   readonly onWait: (listener: (until: number) => void) => () => void
   /** Waits so many milliseconds, or until the client is closed. */
   readonly wait: Clock['wait']
@@ -38,7 +41,10 @@ export type ServiceClient = {
   readonly close: () => Promise<void>
 }
 
-/** The failure of the first request of a check. Where no service is found, the address is the most likely cause: a change of the config helps. */
+/**
+ * The failure of the first request of a check. Where no service is found, the address is the most likely cause: a
+ * change of the config helps.
+ */
 export const toConnectionFailure = (error: ApiError, failure: Failure): Failure => {
   const code = error._tag === 'Network' || error._tag === 'Proxy' || error._tag === 'Token' ? error.code : undefined
   return code !== undefined && isUnreachableCode(code) ? { ...failure, _tag: 'Config' } : failure
@@ -47,7 +53,8 @@ export const toConnectionFailure = (error: ApiError, failure: Failure): Failure 
 /** The failure where another server answers in place of the service. */
 export const otherServerFailure = (operation: string, why: string): Failure =>
   configFailure(
-    `${operation}: what answers at base_url is not the service (${why}). Check base_url; a proxy or a login page may stand between.`,
+    `${operation}: what answers at base_url is not the service (${why}). ` +
+      'Check base_url; a proxy or a login page may stand between.',
   )
 
 /** Whether a service that is reached and accepts the token may have refused just what was asked for. */
@@ -57,8 +64,9 @@ export const mayRefuseRequest = (error: ApiError): boolean =>
     : error._tag === 'Decode' || isRefusalInBody(error)
 
 /**
- * What is wrong where a request of nothing at all is answered so: the token or the permission is refused, or nobody answers, be it for an outage
- * or a rate limit, or for a page in place of the service. Undefined where the service may refuse just that nothing was sent.
+ * What is wrong where a request of nothing at all is answered so: the token or the permission is refused, or nobody
+ * answers, be it for an outage or a rate limit, or for a page in place of the service. Undefined where the service may
+ * refuse just that nothing was sent.
  */
 export const findAccessFailure = (operation: string, error: ApiError): Failure | undefined => {
   if (error._tag === 'Decode' && error.isPage) return otherServerFailure(operation, 'it is a page in HTML')

@@ -69,7 +69,10 @@ const maxResponseMb = 64
 /** How often an unanswered batch is sent; `suspect`: the parts of a batch that the service failed on. */
 const sendAttempts = { normal: 6, suspect: 2 }
 
-/** Fails if the address is not allowed or the ledger cannot be read or written. `warn` and `inform` take messages for people. */
+/**
+ * Fails if the address is not allowed or the ledger cannot be read or written. `warn` and `inform` take messages for
+ * people.
+ */
 export const openDestination = (
   config: DestinationConfig,
   warn: (message: string) => void,
@@ -99,7 +102,8 @@ const checkReconcile = ({ reconcile, lookups }: DestinationConfig): E.Either<Fai
   reconcile.deactivate_unlisted && lookups.locations === undefined
     ? E.left(
         configFailure(
-          'The config is wrong: reconcile.deactivate_unlisted needs lookups.locations, the list that tells which locations there are.',
+          'The config is wrong: reconcile.deactivate_unlisted needs ' +
+            'lookups.locations, the list that tells which locations there are.',
         ),
       )
     : E.right(undefined)
@@ -194,7 +198,10 @@ const listUsedObjects = ({ lookups, mapping, reconcile, streams }: DestinationCo
   return names.length === 0 ? ['visit_records', 'locations'] : names
 }
 
-/** Sends an empty array for each object used, since the service has no better way to check. A refusal of the request itself means that permission is not denied. */
+/**
+ * Sends an empty array for each object used, since the service has no better way to check. A refusal of the request
+ * itself means that permission is not denied.
+ */
 export const checkDestination =
   (
     config: DestinationConfig,
@@ -334,7 +341,10 @@ const reportCounts = (
   for (const summary of summaries) log('warn', `${summary}${advice}`)
 }
 
-/** Writes the records of stdin and prints each acknowledged state and, at the end, each failure. A dry run sends nothing and prints no state. */
+/**
+ * Writes the records of stdin and prints each acknowledged state and, at the end, each failure. A dry run sends nothing
+ * and prints no state.
+ */
 export const runWrite = async (
   io: CommandIo,
   config: DestinationConfig,

@@ -96,7 +96,8 @@ const describeToken = ({ credentials }: SourceConfig, report: TokenReport | unde
     lifetime === undefined
       ? expiry === undefined
         ? `issued for ${sent}; its lifetime is unknown, the answer gives none, so it is ${renewed}`
-        : `issued for ${sent}; its lifetime is unknown, since the expiry in the answer is none within a day, so it is ${renewed}`
+        : `issued for ${sent}; its lifetime is unknown, since the expiry ` +
+          `in the answer is none within a day, so it is ${renewed}`
       : `issued for ${sent}; lives ${formatTimeLeft(lifetime)} (the answer gives ${describeExpiry(expiry)}), ${renewed}`
   return known('token', text, {
     form,
@@ -217,7 +218,10 @@ const describeCount = (since: string, { min, max, limit }: CountFacts): Finding 
   return known('reviews', `at least ${least} since start_date: ${why}`, value)
 }
 
-/** How long the pages of the export take at the rate of the two that were read, one at a time or as many at once as a run asks for. */
+/**
+ * How long the pages of the export take at the rate of the two that were read, one at a time or as many at once as a
+ * run asks for.
+ */
 const describeFirstSync = (
   pages: Probed<PageFacts>,
   count: Probed<CountFacts>,
@@ -242,7 +246,9 @@ const describeFirstSync = (
   const rate = interval === 0 ? '' : `, at rate_limit.requests_per_minute (${requests_per_minute})`
   return known(
     'first sync',
-    `${duration}: ${formatCount(pageCount)} page${pageCount === 1 ? '' : 's'} of ${formatCount(largest)} at ${(pageMillis / 1000).toFixed(2)} s as measured here, up to ${max_concurrency} at once${rate}; loading the rows comes on top`,
+    `${duration}: ${formatCount(pageCount)} page${pageCount === 1 ? '' : 's'} of ` +
+      `${formatCount(largest)} at ${(pageMillis / 1000).toFixed(2)} s as measured ` +
+      `here, up to ${max_concurrency} at once${rate}; loading the rows comes on top`,
     { seconds_at_least: least, seconds_at_most: most ?? null },
   )
 }

@@ -176,6 +176,7 @@ const isOffsetRefusal = (error: ProbeError): boolean => {
 
 /** No probe goes further than this offset. */
 const maxOffset = 100_000_000
+
 /** A count is good enough once it is known to within this share. */
 const countPrecision = 0.15
 
@@ -183,8 +184,8 @@ const countPrecision = 0.15
 type Bounds = { readonly min: number; readonly empty: number; readonly refused: number }
 
 /**
- * Counts the rows by asking for single ones further and further back, and then between: an answer does not tell how many there
- * are. Holds whatever the order of the rows is.
+ * Counts the rows by asking for single ones further and further back, and then between: an answer does not tell how
+ * many there are. Holds whatever the order of the rows is.
  */
 const countReviews = (env: ProbeEnv, { distinct, ending }: PageFacts): TaskEither<ProbeError, CountFacts> => {
   if (ending === 'seen') return TE.right({ min: distinct, max: distinct })

@@ -8,7 +8,10 @@ export type RangeEstimate = {
   readonly share: () => { readonly share: number; readonly before: number } | undefined
 }
 
-/** A list that falls back by more than this part of the range is in order of time only in parts, as by source and then by time. */
+/**
+ * A list that falls back by more than this part of the range is in order of time only in parts, as by source and then
+ * by time.
+ */
 const maxFallback = 0.05
 
 /** `asked`: what the list covers in the end. `earlier`: what runs before have read of it. */

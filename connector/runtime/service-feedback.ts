@@ -9,15 +9,18 @@ import { nextWindowFrom, readEntityCursors, type SourceEnv, streams } from '../s
 /** The streams that `feedback audit` compares by entity and window of time. */
 export const auditedFeedbackStreams: ReadonlyArray<string> = ['comments', 'transparency_reviews']
 
-/** As of when the entities of a feedback stream are compared: as of one time (milliseconds), or as each is read up to in a state; else as of now. */
+/**
+ * As of when the entities of a feedback stream are compared: as of one time (milliseconds), or as each is read up to in
+ * a state; else as of now.
+ */
 type FeedbackCutoff = { readonly cutoff?: number; readonly state?: unknown }
 
 /** What an audit reads of a feedback stream; and, once it is read, the state of that reading. */
 export type EntityService = ServiceFeedback & { readonly state: () => unknown }
 
 /**
- * Reads the rows of each entity as the stream itself does. `onWarning` gets what a run would tell, such as an entity that the service refuses.
- * Throws for a stream that is not in `auditedFeedbackStreams`.
+ * Reads the rows of each entity as the stream itself does. `onWarning` gets what a run would tell, such as an entity
+ * that the service refuses. Throws for a stream that is not in `auditedFeedbackStreams`.
  */
 export const createFeedbackService = (
   source: SourceEnv,

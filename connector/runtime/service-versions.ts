@@ -47,7 +47,10 @@ export const createReviewService = (source: SourceEnv): ServiceReviews => ({
   deletedSince: (time) => readChanges(deletionExportOperation, source, time),
 })
 
-/** Reads everything of an export since the start date, by a scan that misses nothing. `streamNames`: what the pages are cut for. */
+/**
+ * Reads everything of an export since the start date, by a scan that misses nothing. `streamNames`: what the pages are
+ * cut for.
+ */
 const scanExport = <Item>(operation: ExportDefinition<Item>, source: SourceEnv, streamNames: ReadonlyArray<string>) =>
   read(toReadEnv(operation, source, operation.fetch(source, streamNames)))({
     origin: { startDate: source.startDate, cursor: O.none, lookback: source.lookback },
@@ -63,9 +66,9 @@ export const auditedStreams: ReadonlyArray<string> = streams
   .sort()
 
 /**
- * Reads which versions a stream has of each review, and how many rows of it; of the reviews `withMention` also when they were written;
- * `digest`: what is to be known of the content of the rows.
- * Throws for a stream that is not in `auditedStreams`.
+ * Reads which versions a stream has of each review, and how many rows of it; of the reviews `withMention` also when
+ * they were written; `digest`: what is to be known of the content of the rows. Throws for a stream that is not in
+ * `auditedStreams`.
  */
 export const createVersionService = (
   source: SourceEnv,
@@ -160,7 +163,9 @@ export const planAudit = (source: SourceEnv, stream: string, states: SourceState
       if (O.isSome(readSince) && isStartMovedBack(readSince, source.startDate))
         return E.left(
           configFailure(
-            `The state of ${stream} was read from ${toInstant(readSince.value)}, and start_date is earlier (${toInstant(source.startDate)}): its table lacks what lies between. Let a run with this start_date end first, or give the config that the table was loaded with.`,
+            `The state of ${stream} was read from ${toInstant(readSince.value)}, and start_date is ` +
+              `earlier (${toInstant(source.startDate)}): its table lacks what lies between. Let a run ` +
+              'with this start_date end first, or give the config that the table was loaded with.',
           ),
         )
       const cutoff = pipe(
@@ -173,7 +178,8 @@ export const planAudit = (source: SourceEnv, stream: string, states: SourceState
       if (t.UnknownRecord.is(saved) && saved.scan !== undefined && cutoff <= source.startDate)
         return E.left(
           configFailure(
-            `The state of ${stream} is of a first run that has not ended: nothing of its table is certain yet. Let the run go on to its end, then give its state.`,
+            `The state of ${stream} is of a first run that has not ended: nothing of its ` +
+              'table is certain yet. Let the run go on to its end, then give its state.',
           ),
         )
       const next = planNextRead(source, stream, saved)
@@ -209,7 +215,10 @@ const changePasses = 3
 /** How far the rows of an answer may be later than its `Date`, which has whole seconds. */
 const dateError = 1_000
 
-/** What has changed in an export since a time: not what changes after the reading began, since the list of a busy service has no end. */
+/**
+ * What has changed in an export since a time: not what changes after the reading began, since the list of a busy
+ * service has no end.
+ */
 const readChanges = <Item>(
   operation: ExportDefinition<Item>,
   source: SourceEnv,
@@ -257,8 +266,8 @@ type ChangesRead = {
 const firstPage = (pass: number): ChangesRead => ({ pass, offset: 0, began: undefined, before: new Set(), pages: 0 })
 
 /**
- * The states from which the next run sends these versions of a stream again. `newer`: how many versions the service has since the oldest
- * of them. `cutoff`: from where on it reads what is new where a state has no cursor; milliseconds.
+ * The states from which the next run sends these versions of a stream again. `newer`: how many versions the service has
+ * since the oldest of them. `cutoff`: from where on it reads what is new where a state has no cursor; milliseconds.
  */
 export const rewindStream = (
   source: SourceEnv,

@@ -23,14 +23,17 @@ import type { ConfiguredSource } from './source'
 const toCheckFailure = (operation: string, error: ApiError): Failure =>
   error._tag === 'Wait'
     ? transientFailure(
-        `${operation}: the service limits our rate and asks to wait ${Math.ceil(error.wait / 1000)} s, longer than a check may last. Check again then.`,
+        `${operation}: the service limits our rate and asks to wait ` +
+          `${Math.ceil(error.wait / 1000)} s, longer than a check may last. Check again then.`,
       )
     : toFailure(operation, error)
 
 /** A request of one operation, with the operation's name in messages; its result are warnings. */
 type OperationCheck = readonly [name: string, check: TaskEither<Failure, ReadonlyArray<string>>]
 
-/** The operations beside the exports that the config uses: comments and reviews if it names an entity, and the lookups. */
+/**
+ * The operations beside the exports that the config uses: comments and reviews if it names an entity, and the lookups.
+ */
 const listOperationChecks = (
   source: SourceEnv,
   streams: ReadonlyArray<Stream<SourceEnv>>,
@@ -94,7 +97,9 @@ const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<Sour
 /** A failure, or warnings. */
 type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
 
-/** Why nothing could be asked: the address does not answer as the service does, no token is issued, or it is refused. */
+/**
+ * Why nothing could be asked: the address does not answer as the service does, no token is issued, or it is refused.
+ */
 type ConnectionFailure = { readonly part: 'service' | 'issuer' | 'token'; readonly failure: Failure }
 
 type ExportCheck = readonly [operation: { readonly name: string; readonly hasMentionTime: boolean }, fetch: FetchPage]
@@ -124,7 +129,9 @@ const listExportChecks = (source: SourceEnv): readonly [ExportCheck, ...Readonly
 
 type CheckedSource = Pick<ConfiguredSource, 'env' | 'streams'>
 
-/** Asks each operation for a few rows and returns warnings. A failure says which operation is refused and what to do. */
+/**
+ * Asks each operation for a few rows and returns warnings. A failure says which operation is refused and what to do.
+ */
 export const checkSource =
   (configured: CheckedSource): TaskEither<Failure, ReadonlyArray<string>> =>
   () =>
@@ -179,8 +186,9 @@ const fetchSample = (
 const sampleSize = 10
 
 /**
- * Asks the service for nothing, before a run writes anything. Fails only if every request of the run would fail the same way, as
- * with a wrong token. `isFirst`: nothing was ever read, so it also fails where another server answers: its address would be kept.
+ * Asks the service for nothing, before a run writes anything. Fails only if every request of the run would fail the
+ * same way, as with a wrong token. `isFirst`: nothing was ever read, so it also fails where another server answers: its
+ * address would be kept.
  */
 export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>, isFirst: boolean): TaskEither<Failure, void> => {
   const [[{ name }, fetch]] = listExportChecks(env)
@@ -216,8 +224,8 @@ const partOf = (error: ApiError): ConnectionFailure['part'] => {
 }
 
 /**
- * The failure where the answer to the first request of all cannot be that of the service: the address is the most likely cause. Only the service
- * echoes filters, though they be those of another request, as from a cache.
+ * The failure where the answer to the first request of all cannot be that of the service: the address is the most
+ * likely cause. Only the service echoes filters, though they be those of another request, as from a cache.
  */
 const findOtherServer = (operation: string, error: ApiError): Failure | undefined =>
   error._tag === 'Decode' && error.remedy === undefined && !error.path.startsWith('$.filter.')
@@ -227,7 +235,10 @@ const findOtherServer = (operation: string, error: ApiError): Failure | undefine
 const toFirstFailure = (operation: string, error: ApiError): Failure =>
   findOtherServer(operation, error) ?? toConnectionFailure(error, toCheckFailure(operation, error))
 
-/** The service's specification does not say how an offset beyond the last row is answered; the same request without an offset has just succeeded. */
+/**
+ * The service's specification does not say how an offset beyond the last row is answered; the same request without an
+ * offset has just succeeded.
+ */
 const isBadRequest = (error: ApiError): boolean => error._tag === 'Http' && error.status === 400
 
 /** Far enough ahead that nothing can have changed later; in milliseconds. */
@@ -239,8 +250,9 @@ const hasRow = (page: ExportPage, row: CutRecord): boolean =>
   page.rows.some(({ id, modifiedTime }) => id === row.id && modifiedTime === row.modifiedTime)
 
 /**
- * Whether a row comes that changed a second after `modifiedTimeFrom`. A filter only takes rows away, so a row of the first page stays on
- * it, unless the service has no order or the row has changed. `leftOut`: when the row changed; `isCovered`: it comes from a lookback before.
+ * Whether a row comes that changed a second after `modifiedTimeFrom`. A filter only takes rows away, so a row of the
+ * first page stays on it, unless the service has no order or the row has changed. `leftOut`: when the row changed;
+ * `isCovered`: it comes from a lookback before.
  */
 const probeFilter = (fetch: FetchPage, source: SourceEnv, page: ExportPage): TaskEither<ApiError, FilterEvidence> => {
   const [newest] = [...page.rows].sort((a, b) => b.modifiedTime - a.modifiedTime)
@@ -265,7 +277,8 @@ const probeFilter = (fetch: FetchPage, source: SourceEnv, page: ExportPage): Tas
 }
 
 const describeLeftOut = (name: string, time: number, remedy: string): string =>
-  `${name}: asked for what changed after ${toInstant(time - 1000)}, the service leaves out a row that changed at ${toInstant(time)}. It may read modifiedTimeFrom in a time zone of its own, not as UTC. ${remedy}`
+  `${name}: asked for what changed after ${toInstant(time - 1000)}, the service leaves out a row that changed ` +
+  `at ${toInstant(time)}. It may read modifiedTimeFrom in a time zone of its own, not as UTC. ${remedy}`
 
 /** Rows that are dated after the service's own time; one alone may be a mistake. */
 const warnOfEarlyDate = (
@@ -276,10 +289,15 @@ const warnOfEarlyDate = (
   early.rows.length < 2
     ? []
     : [
-        `${name}: rows are dated more than lookback_minutes (${lookback / 60_000}) after the Date of the answers. A run reads up to that Date, so changes arrive late by as much; ask the operator of the service to set its clocks.`,
+        `${name}: rows are dated more than lookback_minutes (${lookback / 60_000}) ` +
+          'after the Date of the answers. A run reads up to that Date, so changes ' +
+          'arrive late by as much; ask the operator of the service to set its clocks.',
       ]
 
-/** Checks the first rows, and that the service obeys modifiedTimeFrom and offset: otherwise a run would read everything, or the same rows, again and again. */
+/**
+ * Checks the first rows, and that the service obeys modifiedTimeFrom and offset: otherwise a run would read everything,
+ * or the same rows, again and again.
+ */
 const checkExportOperation = async (
   operation: ExportCheck[0],
   fetch: FetchPage,
@@ -316,7 +334,8 @@ const checkExportOperation = async (
       const ignoredParameter = (problem: string) =>
         E.left(
           configFailure(
-            `${operation.name}: the service ${problem}. No run could be sure to have read everything; ask its operator.`,
+            `${operation.name}: the service ${problem}. No run could ` +
+              'be sure to have read everything; ask its operator.',
           ),
         )
       if (later.rows.length > 0)
@@ -333,7 +352,8 @@ const checkExportOperation = async (
         return E.left(
           configFailure(
             leftOut(
-              'Runs would lose rows. Set lookback_minutes to more than the distance of the zone from UTC (1440 covers every zone), or ask the operator of the service.',
+              'Runs would lose rows. Set lookback_minutes to more than the distance of the ' +
+                'zone from UTC (1440 covers every zone), or ask the operator of the service.',
             ).join(),
           ),
         )

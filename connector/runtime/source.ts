@@ -91,7 +91,10 @@ export const identifySource = ({ base_url, credentials }: SourceConfig): Service
 
 type SourceOptions = ServiceClientOptions & { readonly deletedAt?: DeletedAtColumn }
 
-/** The source that a config describes; fails if an address is not allowed, an attribute cannot be hidden, or two keys contradict each other. */
+/**
+ * The source that a config describes; fails if an address is not allowed, an attribute cannot be hidden, or two keys
+ * contradict each other.
+ */
 export const createSource = (config: SourceConfig, options: SourceOptions): E.Either<Failure, ConfiguredSource> =>
   pipe(
     E.Do,
@@ -122,31 +125,37 @@ const checkCombinations = ({
   if (partition !== undefined && activate_version)
     return E.left(
       configFailure(
-        'The config is wrong: activate_version cannot be used with partition, since each share would delete the rows of the others.',
+        'The config is wrong: activate_version cannot be used with ' +
+          'partition, since each share would delete the rows of the others.',
       ),
     )
   if (partition !== undefined && audit)
     return E.left(
       configFailure(
-        'The config is wrong: audit cannot be used with partition, since the rows of the other shares would count as well.',
+        'The config is wrong: audit cannot be used with partition, ' +
+          'since the rows of the other shares would count as well.',
       ),
     )
   return after !== undefined && before !== undefined && toMillis(after) >= toMillis(before)
     ? E.left(
         configFailure(
-          'The config is wrong: mention_time_after must be earlier than mention_time_before, or no review lies between.',
+          'The config is wrong: mention_time_after must be earlier ' +
+            'than mention_time_before, or no review lies between.',
         ),
       )
     : E.right(undefined)
 }
 
-/** Loaded only when a file is opened or checked: it brings DuckDB, which doubles the time that a command takes to start. */
+/**
+ * Loaded only when a file is opened or checked: it brings DuckDB, which doubles the time that a command takes to start.
+ */
 export const loadSnapshotRoom = () => import('../snapshot/index.js')
 export const loadLakeRoom = () => import('../lake/index.js')
 
 /**
- * Fails where the file that a config names cannot be read and written, or made, or where its time zone does not exist. Neither opens the file nor
- * makes it. A time zone alone is left unchecked where DuckDB, which knows them, is not installed.
+ * Fails where the file that a config names cannot be read and written, or made, or where its time zone does not exist.
+ * Neither opens the file nor makes it. A time zone alone is left unchecked where DuckDB, which knows them, is not
+ * installed.
  */
 export const checkOutput =
   ({ snapshot_path, reporting_time_zone }: SourceConfig): TaskEither<Failure, void> =>

@@ -61,7 +61,10 @@ type SyncResult = {
   readonly skipReasons: ReadonlyArray<string>
 }
 
-/** Reads what is new into a DuckDB file, from the states that the file holds. Reports progress, warnings and failures on stderr. */
+/**
+ * Reads what is new into a DuckDB file, from the states that the file holds. Reports progress, warnings and failures on
+ * stderr.
+ */
 export const syncSnapshot = async (
   io: CommandIo,
   configured: ConfiguredSource,
@@ -248,6 +251,7 @@ const toStreamOutcome = (
 
 /** How often the cursor of a record is looked at, in milliseconds. */
 const sampleInterval = 100
+
 /** Earlier, an estimate says nothing; in milliseconds. */
 const minEstimateTime = 2_000
 
@@ -276,7 +280,10 @@ const formatScanProgress = (scan: ScanProgress, now: number): string => {
   return `${scan.title}: ${parts.join(', ')}`
 }
 
-/** Reports to a person while a run goes on. The streams that one scan feeds share one line. `earlier`: by stream, what runs before have read of its scan. */
+/**
+ * Reports to a person while a run goes on. The streams that one scan feeds share one line. `earlier`: by stream, what
+ * runs before have read of its scan.
+ */
 export const createProgressReporter = (
   io: Pick<CommandIo, 'printProgress' | 'printWarning'>,
   { startDate }: Pick<SourceEnv, 'startDate'>,
@@ -326,7 +333,8 @@ export const createProgressReporter = (
       }
       case 'Waiting':
         return io.printProgress(
-          `${scan.title}: ${scan.rows.toLocaleString('en')} rows; the service makes us wait until ${new Date(message.until).toISOString()}`,
+          `${scan.title}: ${scan.rows.toLocaleString('en')} rows; the service ` +
+            `makes us wait until ${new Date(message.until).toISOString()}`,
         )
       case 'Failed': {
         if (message.isTold === true) return

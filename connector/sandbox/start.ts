@@ -13,7 +13,10 @@ import { publishedTokenPath, type ServiceKind } from './server/handlers'
 import { createRequestLog, createSandboxPages, type RequestLogEntry, type RequestStats } from './server/pages'
 import { createLatency, type Latency, type RequestRate, startServer } from './server/server'
 
-/** Every option has a default: 1,000 reviews in the order of their modification, no changes and no faults, on a free port. */
+/**
+ * Every option has a default: 1,000 reviews in the order of their modification, no changes and no faults, on a free
+ * port.
+ */
 export type SandboxOptions = Partial<SeedOptions> &
   DataFiles & {
     /** Default 127.0.0.1. */
@@ -42,7 +45,10 @@ export type SandboxOptions = Partial<SeedOptions> &
     readonly lookups?: LookupRoutes
     /** What the service behaves like; default the specification. */
     readonly like?: ServiceKind
-    /** By how many seconds the clock moves forward with every request, so that a long backfill takes little time; default 0. */
+    /**
+     * By how many seconds the clock moves forward with every request, so that a long backfill takes little time;
+     * default 0.
+     */
     readonly secondsPerRequest?: number
     /** The clock for modification times, rates and tokens, in milliseconds; default the real time. */
     readonly now?: () => number

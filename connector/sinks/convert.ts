@@ -42,8 +42,8 @@ export const convertBoolean: ValueConverter = (value) => {
 const serviceTimePattern = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z$/
 
 /**
- * Takes the usual forms of ISO 8601, in UTC if they have no zone: RFC 3339 allows small letters, and warehouses print a space before
- * the time and before its zone. Gives the service's form, such as 2026-01-31T09:30:00.000Z.
+ * Takes the usual forms of ISO 8601, in UTC if they have no zone: RFC 3339 allows small letters, and warehouses print a
+ * space before the time and before its zone. Gives the service's form, such as 2026-01-31T09:30:00.000Z.
  */
 export const convertTime: ValueConverter = (value) => {
   if (typeof value === 'string' && serviceTimePattern.test(value) && !Number.isNaN(toMillis(value)))

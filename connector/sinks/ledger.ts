@@ -36,7 +36,10 @@ export type ReconcilePlan = {
   readonly updates: ReadonlyArray<LocationKey>
   /** Active before, and not on the list. */
   readonly deactivations: ReadonlyArray<LedgerLocation>
-  /** Active before, and on the list under another type or in another case, which their deactivation might deactivate too. */
+  /**
+   * Active before, and on the list under another type or in another case, which their deactivation might deactivate
+   * too.
+   */
   readonly kept: ReadonlyArray<LocationKey>
 }
 
@@ -70,7 +73,9 @@ export const checkDeactivations = (
     ? E.right(undefined)
     : E.left(
         configFailure(
-          `locations: ${missingCount} of ${activeCount} locations are no longer on the list, more than max_deactivations_percent (${maxPercent}); none is deactivated. Check that the list is complete, or raise the percentage for this run.`,
+          `locations: ${missingCount} of ${activeCount} locations are no longer on the ` +
+            `list, more than max_deactivations_percent (${maxPercent}); none is deactivated. ` +
+            'Check that the list is complete, or raise the percentage for this run.',
         ),
       )
 
@@ -101,7 +106,10 @@ export const formatPlan = (
 export const formatKept = ({ kept }: Pick<ReconcilePlan, 'kept'>): ReadonlyArray<SinkNote> =>
   kept.map((location) => ({
     level: 'warn',
-    message: `locations: ${formatLocation(location)} is not on the list, but its code is, with another codeType or in another case. It is not deactivated, since the service may know both as one; send it with active false to deactivate it.`,
+    message:
+      `locations: ${formatLocation(location)} is not on the list, but its code is, ` +
+      'with another codeType or in another case. It is not deactivated, since the ' +
+      'service may know both as one; send it with active false to deactivate it.',
   }))
 
 /** A location as the service lists it. */
@@ -168,6 +176,7 @@ const LedgerEntry = t.type({
   codeType: t.union([t.string, t.null]),
   active: t.union([t.boolean, t.literal('unknown')]),
 })
+
 type LedgerEntry = t.TypeOf<typeof LedgerEntry>
 const LedgerHeader = t.type({ base_url: t.string })
 
@@ -182,7 +191,10 @@ const parseLine = (line: string): unknown => {
   }
 }
 
-/** Reads JSON lines: a header with the address of the service, then entries, of which the last for a location counts. Ignores an incomplete last line. */
+/**
+ * Reads JSON lines: a header with the address of the service, then entries, of which the last for a location counts.
+ * Ignores an incomplete last line.
+ */
 export const decodeLedger = (
   path: string,
   baseUrl: string,
@@ -232,7 +244,8 @@ export const readLedger =
 export const writeLedger = (write: () => Promise<void>): TaskEither<Failure, void> =>
   tryCatch(write, (error) =>
     configFailure(
-      `reconcile.ledger_path cannot be written: ${error instanceof Error ? error.message : String(error)}. Make room, or name another file.`,
+      'reconcile.ledger_path cannot be written: ' +
+        `${error instanceof Error ? error.message : String(error)}. Make room, or name another file.`,
     ),
   )
 
@@ -246,7 +259,10 @@ export const openLedger =
     const lines = [...active.values()].map(({ code, codeType, isUnknown }) =>
       formatLine({ code, codeType, active: isUnknown === true ? 'unknown' : true } satisfies LedgerEntry),
     )
-    /** One write at a time, and none after one that failed: an entry that a full disk has cut would be one line with the next. */
+    /**
+     * One write at a time, and none after one that failed: an entry that a full disk has cut would be one line with the
+     * next.
+     */
     let last: Promise<void> = Promise.resolve()
     const append = (entries: ReadonlyArray<LedgerEntry>): Promise<void> => {
       last = last.then(() => appendFile(path, entries.map(formatLine).join(''), { flush: true }))

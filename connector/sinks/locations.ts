@@ -45,7 +45,10 @@ const rejectedVerdict: RecordVerdict = {
   reason: 'the service could not process it (nonSyncableList)',
 }
 
-/** Whether an item of nonSyncableList means this location: by its code, and by its type if both have one. The item's form is not specified. */
+/**
+ * Whether an item of nonSyncableList means this location: by its code, and by its type if both have one. The item's
+ * form is not specified.
+ */
 const matchesItem =
   (item: unknown) =>
   ({ code, codeType }: Location): boolean => {
@@ -55,8 +58,8 @@ const matchesItem =
   }
 
 /**
- * The answer to locations that differ in code and type. A location counts as accepted only if the status is one of success and no
- * count contradicts it. If failures cannot be assigned to locations, the batch counts as refused.
+ * The answer to locations that differ in code and type. A location counts as accepted only if the status is one of
+ * success and no count contradicts it. If failures cannot be assigned to locations, the batch counts as refused.
  */
 export const toLocationAnswer = (items: ReadonlyArray<Location>, result: LocationSyncResult): BatchAnswer => {
   const failedItems = result.nonSyncableList ?? []
@@ -141,7 +144,10 @@ const noteRejected = (codes: Set<string>, items: ReadonlyArray<Location>, answer
   }
 }
 
-/** The locations of the input by `formatLocationKey`, rejected ones included; `unreadable`: the number of records without a readable code; `isUsed`: any stream holds locations. */
+/**
+ * The locations of the input by `formatLocationKey`, rejected ones included; `unreadable`: the number of records
+ * without a readable code; `isUsed`: any stream holds locations.
+ */
 type LocationList = { readonly listed: Map<string, Location>; unreadable: number; isUsed: boolean }
 
 const KeyColumns = t.partial({ code: t.string, codeType: t.string })
@@ -195,8 +201,8 @@ const createPreparer = (target: SinkTarget, list: LocationList, { name, isDeleti
 }
 
 /**
- * What the ledger holds of the locations that may be active. new: this run has announced it, and it was not sent before; unknown: it was sent, and
- * its answer was lost.
+ * What the ledger holds of the locations that may be active. new: this run has announced it, and it was not sent
+ * before; unknown: it was sent, and its answer was lost.
  */
 type LedgerKnowledge = Map<string, 'active' | 'unknown' | 'new'>
 
@@ -227,7 +233,10 @@ const sendLocations = (
     ),
   )
 
-/** Notes new locations before they are sent: if the answer is lost, or the run is killed, the next run knows that they may be active. */
+/**
+ * Notes new locations before they are sent: if the answer is lost, or the run is killed, the next run knows that they
+ * may be active.
+ */
 const announceLocations = (
   ledger: LocationLedger,
   known: LedgerKnowledge,
@@ -241,7 +250,10 @@ const announceLocations = (
   return added.length === 0 ? TE.right(undefined) : writeLedger(() => ledger.announce(added))
 }
 
-/** Notes what was accepted, and forgets what was refused, unless an earlier record of the location was accepted or may have been. */
+/**
+ * Notes what was accepted, and forgets what was refused, unless an earlier record of the location was accepted or may
+ * have been.
+ */
 const appendOutcomes = (
   ledger: LocationLedger,
   known: LedgerKnowledge,
@@ -287,7 +299,10 @@ const findObstacle = (extent: InputExtent, unreadable: number): string | undefin
   }
 }
 
-/** Plans against the service's own list where it was read, else against the ledger, and deactivates what is not on a complete list. */
+/**
+ * Plans against the service's own list where it was read, else against the ledger, and deactivates what is not on a
+ * complete list.
+ */
 const reconcileLocations = (
   { ledger, deactivateUnlisted = false, maxDeactivationsPercent, dryRun }: SinkTarget,
   list: LocationList,

@@ -21,7 +21,10 @@ export const isTombstoneRecord = (columns: InputRecord): boolean =>
 /** How the attributes of an object find their columns. */
 type AttributeRules = {
   readonly mapping: ColumnMapping
-  /** Sent from columns of their own names though a mapping does not name them: what identifies a record or decides on it. */
+  /**
+   * Sent from columns of their own names though a mapping does not name them: what identifies a record or decides on
+   * it.
+   */
   readonly essential: ReadonlySet<string>
   /** Whether the same holds for every other attribute. */
   readonly mapByName: boolean
@@ -31,14 +34,19 @@ type AttributeRules = {
 
 const isMapped = (mapping: ColumnMapping): boolean => Object.values(mapping).some((column) => column != null)
 
-/** The column that an attribute is taken from; undefined: it is not sent. Where no attribute has a column, names are the mapping. */
+/**
+ * The column that an attribute is taken from; undefined: it is not sent. Where no attribute has a column, names are the
+ * mapping.
+ */
 const columnOf = ({ mapping, essential, mapByName }: AttributeRules, attribute: string): string | undefined => {
   const column = mapping[attribute]
   if (column === null) return undefined
   return column ?? (mapByName || essential.has(attribute) || !isMapped(mapping) ? attribute : undefined)
 }
 
-/** Whether a value and an attribute cannot be meant for each other: one is a list or an object, and the other is not. */
+/**
+ * Whether a value and an attribute cannot be meant for each other: one is a list or an object, and the other is not.
+ */
 const hasOtherShape = (convert: ValueConverter, value: unknown): boolean =>
   (convert === convertList || convert === convertObject) !== (typeof value === 'object' && value !== null) ||
   (convert === convertList) !== Array.isArray(value)
@@ -73,7 +81,10 @@ type AttributeColumn = {
   readonly valueIn: (columns: InputRecord) => unknown
 }
 
-/** The name of a column in this record; compared without case if there is no exact match, since databases change the case of names. */
+/**
+ * The name of a column in this record; compared without case if there is no exact match, since databases change the
+ * case of names.
+ */
 const findColumnName = (columns: InputRecord, column: string): string | undefined => {
   if (Object.hasOwn(columns, column)) return column
   const lowerCase = column.toLowerCase()
@@ -129,8 +140,8 @@ const createColumnFinder = (
 }
 
 /**
- * Turns columns into a value of `codec`: leaves blank columns out and converts the others. An optional attribute whose column has
- * another shape is left out too. The Left names every wrong attribute and its column.
+ * Turns columns into a value of `codec`: leaves blank columns out and converts the others. An optional attribute whose
+ * column has another shape is left out too. The Left names every wrong attribute and its column.
  */
 export const createRecordMapper = <A>(
   codec: t.Type<A, unknown>,
@@ -194,7 +205,8 @@ export const checkMapping = (
     ? E.right(undefined)
     : E.left(
         configFailure(
-          `${missing.join('; ')}, which the stream ${streamName} does not have. It has ${[...columns.value].join(', ')}.`,
+          `${missing.join('; ')}, which the stream ${streamName} ` +
+            `does not have. It has ${[...columns.value].join(', ')}.`,
         ),
       )
 }
@@ -211,13 +223,14 @@ export const createAttributeRules = (
   mapByName,
   onWrongShape: (attribute, problem) =>
     warn(
-      `${streamName}: ${problem}, so ${attribute} is not sent where it is not. Map it to another column, or set mapping.${object}.${attribute} to null.`,
+      `${streamName}: ${problem}, so ${attribute} is not sent where it is not. ` +
+        `Map it to another column, or set mapping.${object}.${attribute} to null.`,
     ),
 })
 
 /**
- * Says, at the first record, which columns have the name of an attribute and are not sent, and in a dry run also what is sent and
- * from where.
+ * Says, at the first record, which columns have the name of an attribute and are not sent, and in a dry run also what
+ * is sent and from where.
  */
 export const createMappingReporter = (
   { dryRun, warn, inform }: Pick<SinkTarget, 'dryRun' | 'warn' | 'inform'>,
@@ -244,11 +257,13 @@ export const createMappingReporter = (
     )
     if (dryRun)
       inform(
-        `${streamName}: sent are ${used.map(({ attribute, column }) => (attribute === column ? attribute : `${attribute} (column ${column})`)).join(', ')}.`,
+        `${streamName}: sent are ` +
+          `${used.map(({ attribute, column }) => (attribute === column ? attribute : `${attribute} (column ${column})`)).join(', ')}.`,
       )
     if (unsent.length > 0)
       warn(
-        `${streamName}: the columns ${unsent.join(', ')} have names of attributes and are not sent, since the mapping does not name them. Map them, or set map_by_name to true.`,
+        `${streamName}: the columns ${unsent.join(', ')} have names of attributes and are not ` +
+          'sent, since the mapping does not name them. Map them, or set map_by_name to true.',
       )
   }
 }

@@ -39,7 +39,10 @@ const listedNames: Readonly<Record<string, string>> = {
 const sentAttributes = ({ code: _code, codeType: _type, active: _active, ...attributes }: Location) =>
   Object.entries(attributes).filter(([, value]) => value !== undefined && value !== null)
 
-/** What would change, attribute by attribute; attributes that the list does not show are left out. Without `listed`: everything is new. */
+/**
+ * What would change, attribute by attribute; attributes that the list does not show are left out. Without `listed`:
+ * everything is new.
+ */
 export const compareLocation = (
   location: Location,
   listed: ListedLocation | undefined,
@@ -60,7 +63,10 @@ export const compareLocation = (
 const info = (message: string): SinkNote => ({ level: 'info', message: `locations: ${message}` })
 const warn = (message: string): SinkNote => ({ level: 'warn', message: `locations: ${message}` })
 
-/** The locations of the input by `formatLocationKey`, each as it was sent last; one whose record is wrong has its key alone, without `active`. */
+/**
+ * The locations of the input by `formatLocationKey`, each as it was sent last; one whose record is wrong has its key
+ * alone, without `active`.
+ */
 type InputLocations = ReadonlyMap<string, Location>
 
 type ServicePlanRequest = {
@@ -100,10 +106,13 @@ const planDeactivations = ({ service, input, ledger, deactivateUnlisted }: Servi
     (writtenByCode.get(code) ?? []).filter((key) => isSameType(key.codeType, codeType))
   const isWritten = (location: ListedLocation): boolean => findWritten(location).length > 0
   const isChosen = (location: ListedLocation): boolean => deactivateUnlisted || isWritten(location)
-  /** Under the key that it was written with, so that the ledger notes the deactivation; else under the service's own. */
+  /**
+   * Under the key that it was written with, so that the ledger notes the deactivation; else under the service's own.
+   */
   const toMissing = (location: ListedLocation): ReadonlyArray<LocationKey> =>
     isWritten(location) ? findWritten(location) : [location]
-  // The service may have changed the case of a code: whether such a location is active is not certain, so it is deactivated too.
+  // The service may have changed the case of a code: whether such a location is active is not certain, so it is
+  // deactivated too.
   const misspelt = written.filter(
     (key) => service.find(key) === undefined && service.hasCode(key.code) && !isListed(key),
   )
@@ -129,11 +138,16 @@ const foreignNotes = (foreign: ReadonlyArray<LocationKey>): ReadonlyArray<SinkNo
     ? []
     : [
         info(
-          `${foreign.length} active locations of the service are not on the list, and no ledger says that this destination wrote them. They stay active: ${listNames(foreign)}. To deactivate them, set reconcile.deactivate_unlisted to true.`,
+          `${foreign.length} active locations of the service are not on the list, and no ledger ` +
+            `says that this destination wrote them. They stay active: ${listNames(foreign)}. To ` +
+            'deactivate them, set reconcile.deactivate_unlisted to true.',
         ),
       ]
 
-/** What a location of the input changes at the service; without a verb nothing: it is inactive already, or its record is wrong. */
+/**
+ * What a location of the input changes at the service; without a verb nothing: it is inactive already, or its record is
+ * wrong.
+ */
 const planChange = (service: ServiceList, location: Location) => {
   const listed = service.find(toLocationKey(location))
   if (location.active === undefined) return { verb: undefined, differences: [] }
@@ -144,7 +158,10 @@ const planChange = (service: ServiceList, location: Location) => {
   return { verb: isUnchanged ? 'unchanged' : listed === undefined ? 'create' : 'update', differences } as const
 }
 
-/** The plan against the service's own list: what is created, updated, unchanged and deactivated, attribute by attribute in a dry run. */
+/**
+ * The plan against the service's own list: what is created, updated, unchanged and deactivated, attribute by attribute
+ * in a dry run.
+ */
 export const planAgainstService = (request: ServicePlanRequest): E.Either<Failure, FinalItems<Location>> => {
   const { service, input, isComplete, dryRun } = request
   const lines: Array<SinkNote> = []
@@ -167,7 +184,9 @@ export const planAgainstService = (request: ServicePlanRequest): E.Either<Failur
       items: plan.deactivations.map((key) => ({ item: toDeactivation(key), key: formatLocationKey(key) })),
       notes: [
         info(
-          `${counts.create} created, ${counts.update} updated, ${counts.unchanged} unchanged, ${counts.deactivate + plan.deactivations.length} to deactivate; the service lists ${service.locations.length + service.withoutCode}.`,
+          `${counts.create} created, ${counts.update} updated, ${counts.unchanged} ` +
+            `unchanged, ${counts.deactivate + plan.deactivations.length} to deactivate; ` +
+            `the service lists ${service.locations.length + service.withoutCode}.`,
         ),
         ...lines,
         ...plan.deactivations.map((key) =>
@@ -224,12 +243,17 @@ export const compareReadBack = ({ accepted, before, after }: ReadBackRequest): R
     const told = differences.map(({ path, old, next }) => {
       const isUnchanged = earlier.get(path) === toComparable(old)
       isDelayed ||= isUnchanged
-      return `${path} ${formatValue(path, next)} was sent, ${isUnchanged ? 'and is still' : 'and is kept as'} ${formatValue(path, old)}`
+      return (
+        `${path} ${formatValue(path, next)} was sent, ` +
+        `${isUnchanged ? 'and is still' : 'and is kept as'} ${formatValue(path, old)}`
+      )
     })
     lines.push(`${formatLocation(key)} reads back different: ${told.join('; ')}.`)
   }
   const wrong = counts.different + counts.missing + counts.active
-  const summary = `${accepted.size} read back: ${counts.same} as sent, ${counts.different} different, ${counts.missing} missing, ${counts.active} still active.`
+  const summary =
+    `${accepted.size} read back: ${counts.same} as sent, ${counts.different} ` +
+    `different, ${counts.missing} missing, ${counts.active} still active.`
   const left = lines.length > maxToldDifferences ? [`${lines.length - maxToldDifferences} more differ.`] : []
   const notCompared =
     hidden.size === 0 ? '' : ` Not compared, since the list does not show them: ${[...hidden].sort().join(', ')}.`
@@ -242,7 +266,9 @@ export const compareReadBack = ({ accepted, before, after }: ReadBackRequest): R
   }
 }
 
-/** Reads the service's list once, when it is needed first; where it cannot be read, a warning says what takes its place. */
+/**
+ * Reads the service's list once, when it is needed first; where it cannot be read, a warning says what takes its place.
+ */
 export const readServiceListOnce = ({ serviceList = O.none, ledger, warn }: SinkTarget) => {
   let list: ServiceList | undefined
   let reading: Promise<void> | undefined
@@ -252,7 +278,9 @@ export const readServiceListOnce = ({ serviceList = O.none, ledger, warn }: Sink
     if (E.isRight(read)) list = createServiceList(read.right.records)
     else
       warn(
-        `locations: the service's own list cannot be read, so ${O.isSome(ledger) ? 'the plan is made from the ledger' : 'nothing is planned'} and what is written is not verified. ${read.left.message}`,
+        `locations: the service's own list cannot be read, so ` +
+          `${O.isSome(ledger) ? 'the plan is made from the ledger' : 'nothing is planned'} ` +
+          `and what is written is not verified. ${read.left.message}`,
       )
   }
   return {
@@ -290,7 +318,9 @@ export const verifyLocations =
       : [
           {
             level: 'warn',
-            message: `locations: the service's list cannot be read after the run, so what was written is not verified. ${last.left.message}`,
+            message:
+              `locations: the service's list cannot be read after the run, ` +
+              `so what was written is not verified. ${last.left.message}`,
           },
         ]
   }

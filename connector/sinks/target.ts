@@ -19,13 +19,18 @@ import {
 import type { BatchAnswer, Failure } from '../cdk'
 import type { LocationLedger } from './ledger'
 
-/** The column of each attribute; null: the attribute is not sent. One that is left out may have the column of its own name. */
+/**
+ * The column of each attribute; null: the attribute is not sent. One that is left out may have the column of its own
+ * name.
+ */
 export type ColumnMapping = Readonly<Record<string, string | null | undefined>>
 
 /** What the sinks need: the API and their part of the config. */
 export type SinkTarget = {
   readonly api: Pick<Api, 'createVisitRecords' | 'syncLocations'>
-  /** Retries an unanswered request. `isSuspect`: the service may fail on one of its items, so fewer attempts are made. */
+  /**
+   * Retries an unanswered request. `isSuspect`: the service may fail on one of its items, so fewer attempts are made.
+   */
   readonly resend: (isSuspect: boolean) => <A>(request: TaskEither<ApiError, A>) => TaskEither<ApiError, A>
   /** By the names of the sinks. */
   readonly mapping: Readonly<Record<'visit_records' | 'locations', ColumnMapping>>
@@ -37,7 +42,9 @@ export type SinkTarget = {
   readonly maxVisitAge: number
   /** The locations accepted before; without it, only locations whose record says so are deactivated. */
   readonly ledger: O.Option<LocationLedger>
-  /** Reads the service's own list of active locations, or only its first page (`isSample`); none: it is not configured. */
+  /**
+   * Reads the service's own list of active locations, or only its first page (`isSample`); none: it is not configured.
+   */
   readonly serviceList?: O.Option<(isSample: boolean) => TaskEither<Failure, LookupList>>
   /** Whether a complete list also deactivates locations that the service lists and no ledger knows. */
   readonly deactivateUnlisted?: boolean
@@ -59,7 +66,10 @@ export const dryRunApi: SinkTarget['api'] = {
   syncLocations: (items) => TE.right({ status: 'SUCCESS', failedRequests: 0, totalRequests: items.length }),
 }
 
-/** Whether the request may have been processed without a usable answer. Only requests that may be sent twice are sent again after it. */
+/**
+ * Whether the request may have been processed without a usable answer. Only requests that may be sent twice are sent
+ * again after it.
+ */
 const isUnanswered = (error: ApiError): boolean => {
   switch (error._tag) {
     case 'Network':
@@ -75,10 +85,16 @@ const isUnanswered = (error: ApiError): boolean => {
   }
 }
 
-/** Whether a 200 tells a rate limit. The client waits for the end of one that the HTTP status tells, and not of this: it repeats no write. */
+/**
+ * Whether a 200 tells a rate limit. The client waits for the end of one that the HTTP status tells, and not of this: it
+ * repeats no write.
+ */
 const isLimitInBody = (error: ApiError): boolean => error._tag === 'Application' && outageKind(error) === 'limit'
 
-/** Retries unanswered requests, which must have the same effect if they arrive twice, and those that a 200 refuses for their rate. */
+/**
+ * Retries unanswered requests, which must have the same effect if they arrive twice, and those that a 200 refuses for
+ * their rate.
+ */
 export const resendPolicy = (limits: RetryLimits, random: () => number): RetryPolicy => {
   const policy = createRetryPolicy(limits, random)(true)
   return (error, attempts) => (isUnanswered(error) || isLimitInBody(error) ? policy(error, attempts) : O.none)
@@ -123,7 +139,10 @@ const unansweredReason = (error: ApiError): string => {
   }
 }
 
-/** Whether the service answers, even with a refusal, and does not report its own failure. `request`: sends an empty batch. */
+/**
+ * Whether the service answers, even with a refusal, and does not report its own failure. `request`: sends an empty
+ * batch.
+ */
 export const isServiceAnswering =
   (request: TaskEither<ApiError, unknown>): Task<boolean> =>
   async () => {

@@ -55,7 +55,10 @@ const formatMissing = (visit: VisitRecord, isNamed: boolean): string =>
     .map((attribute) => `${attribute} is missing`)
     .join('; ')
 
-/** A visit in the form that the service takes; the Left names each attribute that is wrong. `now` and `maxAge` in milliseconds. */
+/**
+ * A visit in the form that the service takes; the Left names each attribute that is wrong. `now` and `maxAge` in
+ * milliseconds.
+ */
 const normalizeVisit = (
   mappedVisit: VisitRecord,
   { now, maxAge }: { readonly now: number; readonly maxAge: number },
@@ -101,8 +104,8 @@ const valueAtPath = (columns: InputRecord, path: ReadonlyArray<string>): unknown
   path.reduce((value: unknown, name) => (t.UnknownRecord.is(value) ? value[name] : undefined), columns)
 
 /**
- * An id for a visit without one, the same for the same visit in every run: a hash of its stream and primary key, or of the whole
- * record if that has no key.
+ * An id for a visit without one, the same for the same visit in every run: a hash of its stream and primary key, or of
+ * the whole record if that has no key.
  */
 const deriveVisitId = (
   { id, origin = id, key }: Pick<InputStream, 'id' | 'origin' | 'key'>,
@@ -130,8 +133,9 @@ const toVerdict = (outcome: string | undefined): RecordVerdict => {
 }
 
 /**
- * Turns a result that names no visit, and whose status reports no success, into an application error: the service reports some errors with HTTP
- * status 200. That no visit at all was sent may be one; an outage, a rate limit and a refused token are others.
+ * Turns a result that names no visit, and whose status reports no success, into an application error: the service
+ * reports some errors with HTTP status 200. That no visit at all was sent may be one; an outage, a rate limit and a
+ * refused token are others.
  */
 const failOnErrorStatus =
   (visitCount: number) =>
@@ -155,7 +159,10 @@ const outcomesByNormalizedId = (
   return isOneToOne ? outcomes : undefined
 }
 
-/** The answer to visits with these ids. An outcome under an id that was not sent may be of any visit, unless the batch has only one. */
+/**
+ * The answer to visits with these ids. An outcome under an id that was not sent may be of any visit, unless the batch
+ * has only one.
+ */
 export const toVisitAnswer = (ids: ReadonlyArray<string>, { records }: VisitRecordResult): BatchAnswer => {
   const exactVerdicts = ids.map((id) => toVerdict(Object.hasOwn(records, id) ? records[id] : undefined))
   if (!exactVerdicts.includes(unknownVerdict)) return { _tag: 'Verdicts', verdicts: exactVerdicts }
@@ -170,7 +177,10 @@ export const toVisitAnswer = (ids: ReadonlyArray<string>, { records }: VisitReco
     : { _tag: 'Verdicts', verdicts }
 }
 
-/** An Error for a visit to a location that this run could not write has most likely that cause, and the service names none. */
+/**
+ * An Error for a visit to a location that this run could not write has most likely that cause, and the service names
+ * none.
+ */
 const explainRejections = (
   rejectedCodes: ReadonlySet<string>,
   visits: ReadonlyArray<VisitRecord>,
@@ -248,7 +258,8 @@ const createPreparer = (target: SinkTarget, stream: InputStream) => {
     toldLanguages.add(told)
     warn(
       language === undefined
-        ? `${stream.name}: languageValue${formatColumn(mapping[sinkName], 'languageValue')} holds values that are no code of a language, such as en. Check the mapping; the visits are sent as they are.`
+        ? `${stream.name}: languageValue${formatColumn(mapping[sinkName], 'languageValue')} holds values ` +
+            'that are no code of a language, such as en. Check the mapping; the visits are sent as they are.'
         : `${stream.name}: the language ${language} needs a mapping at the service; its visits are sent as they are.`,
     )
   }
@@ -256,7 +267,8 @@ const createPreparer = (target: SinkTarget, stream: InputStream) => {
   const warnOfNpi = (): void => {
     if (!isNpiTold)
       warn(
-        `${stream.name}: npi${formatColumn(mapping[sinkName], 'npi')} holds values that have not ten digits, which the service may refuse. Check the mapping; the visits are sent as they are.`,
+        `${stream.name}: npi${formatColumn(mapping[sinkName], 'npi')} holds values that have not ten ` +
+          'digits, which the service may refuse. Check the mapping; the visits are sent as they are.',
       )
     isNpiTold = true
   }

@@ -213,7 +213,8 @@ export const listExportFiles = (
     if (files.length > 0) return { files: files.sort(), others: names.filter((name) => !known.has(name)).sort() }
     throw new CommandError(
       configFailure(
-        `${path} ${found === undefined ? 'does not exist' : 'holds no Parquet file'}. Check the path given with --exports.`,
+        `${path} ${found === undefined ? 'does not exist' : 'holds no Parquet file'}. ` +
+          'Check the path given with --exports.',
       ),
     )
   }
@@ -223,7 +224,8 @@ export const listExportFiles = (
   if (ofLake !== undefined)
     throw new CommandError(
       configFailure(
-        `${ofLake} is a file of a lake, which knows where each row of it is: give the lake with --lake, and leave its folder out of --exports.`,
+        `${ofLake} is a file of a lake, which knows where each row of it is: ` +
+          'give the lake with --lake, and leave its folder out of --exports.',
       ),
     )
   return { files, others: lists.flatMap(({ others }) => others) }

@@ -6,12 +6,14 @@ import { attributeOf, foldCase, followMembers, listMembers, listStreamTables, ty
 import { findModels } from './store/views'
 
 /**
- * Closes the connection to everything but the snapshot: SQL may come from anywhere, so from now on it reaches no other file and no
- * setting, and loads no code; of a lake it reaches its own files. `path`: the only file that it may still write.
+ * Closes the connection to everything but the snapshot: SQL may come from anywhere, so from now on it reaches no other
+ * file and no setting, and loads no code; of a lake it reaches its own files. `path`: the only file that it may still
+ * write.
  */
 export const lockDatabase = (db: Database, path?: string): Promise<void> =>
   db.run(
-    `${path === undefined ? '' : `SET allowed_paths = [${quoteLiteral(path)}]; `}${db.lake === undefined ? '' : `SET allowed_directories = [${quoteLiteral(db.lake.dataPath)}]; `}SET enable_external_access = false; SET lock_configuration = true`,
+    `${path === undefined ? '' : `SET allowed_paths = [${quoteLiteral(path)}]; `}${db.lake === undefined ? '' : `SET allowed_directories = [${quoteLiteral(db.lake.dataPath)}]; `}SET ` +
+      'enable_external_access = false; SET lock_configuration = true',
   )
 
 /** A name with dots in a query, such as `location.name` or `r.location.name`. */
@@ -35,6 +37,7 @@ type Syntax = {
 type SyntaxNode = { readonly [key: string]: unknown }
 const isNode = (value: unknown): value is SyntaxNode =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
 const toList = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 const findReferences = (value: unknown, isResult = false): ReadonlyArray<Reference> => {
@@ -126,7 +129,10 @@ type Target = {
   readonly path: ReadonlyArray<string>
 }
 
-/** The JSON column whose member a name with dots means, as DuckDB resolves it: a table's column comes before a column's member. */
+/**
+ * The JSON column whose member a name with dots means, as DuckDB resolves it: a table's column comes before a column's
+ * member.
+ */
 const resolveReference = (
   names: ReadonlyArray<string>,
   relations: ReadonlyArray<Relation>,
@@ -190,14 +196,15 @@ const unknownMemberError = ({ nested, path }: Target, { parent, unknown, known }
       : known.length > 0
         ? `It has ${listNames(known)}.`
         : isList && parent.length === 0
-          ? `It is a list: ${nested.column}[0].${path.join('.')} is that of its first item, and unnest(${nested.column}::JSON[]) makes a row of each item.`
+          ? `It is a list: ${nested.column}[0].${path.join('.')} is that of its first ` +
+            `item, and unnest(${nested.column}::JSON[]) makes a row of each item.`
           : 'No row has it.'
   return new CommandError(configFailure(`The SQL cannot be run. ${owner} has no member ${unknown}. ${advice}`))
 }
 
 /**
- * The same query with typed values for members of JSON columns: `location.name` is text, `location.id` an integer. DuckDB reads such a
- * member as JSON, which is text in quotes. Everything else stays as it is, the JSON columns too.
+ * The same query with typed values for members of JSON columns: `location.name` is text, `location.id` an integer.
+ * DuckDB reads such a member as JSON, which is text in quotes. Everything else stays as it is, the JSON columns too.
  */
 export const typeNestedMembers = async ({ db }: Snapshot, sql: string): Promise<string> => {
   const syntax = await parseSelect(db, sql)
@@ -285,7 +292,10 @@ export const explainQueryError = async ({ db }: Snapshot, sql: string, message: 
       qualifier,
       names.filter((name) => !name.includes('.')),
     )
-    return `There is no table or column ${qualifier} in this query.${near === undefined ? '' : ` Did you mean ${near}?`}${position}`
+    return (
+      `There is no table or column ${qualifier} in this ` +
+      `query.${near === undefined ? '' : ` Did you mean ${near}?`}${position}`
+    )
   }
   const table = find(/^Catalog Error: Table with name (.*?) does not exist/)
   if (table !== undefined) return `There is no table or view ${table}.${await suggestTable(db, table)}${position}`

@@ -5,7 +5,10 @@ import { readReportingTimeZone } from './store/metadata'
 import { type ModelOptions, readModels } from './store/models'
 import { findModels, localDateSql, reviewViewNames } from './store/views'
 
-/** The columns that a filter compares: one of them must have the value. A month is compared with a month or the month of a time. */
+/**
+ * The columns that a filter compares: one of them must have the value. A month is compared with a month or the month of
+ * a time.
+ */
 const filterColumns = {
   region: ['region'],
   location: ['location_id', 'location_name'],
@@ -19,7 +22,10 @@ export type QuestionFilter = keyof typeof filterColumns
 export const questionFilters = Object.keys(filterColumns) as ReadonlyArray<QuestionFilter>
 export type FilterValues = Readonly<Partial<Record<QuestionFilter, string>>>
 
-/** A query with a name. `view`: where its rows come from; `sql`: what is asked of `selected`, the rows that the filters leave. */
+/**
+ * A query with a name. `view`: where its rows come from; `sql`: what is asked of `selected`, the rows that the filters
+ * leave.
+ */
 export type Question = {
   readonly name: string
   readonly description: string
@@ -238,8 +244,8 @@ const conditionSql = (
     .join(' OR ')})`
 
 /**
- * Creates the views of a question and returns its SQL. `onWarning`: called with a message where no row has the value of a filter, and for
- * a region whose location no review has.
+ * Creates the views of a question and returns its SQL. `onWarning`: called with a message where no row has the value of
+ * a filter, and for a region whose location no review has.
  */
 export const askQuestion = async (
   db: Database,

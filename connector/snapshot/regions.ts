@@ -39,8 +39,8 @@ const splitCsv = (text: string, separator: string): ReadonlyArray<Line> | undefi
 const foldName = (name: string): string => name.trim().toLowerCase()
 
 /**
- * Reads a file of regions: CSV with a header, separated by commas, semicolons or tabs. Rejects with `CommandError` that names the line.
- * A name that several ids have is left out, since it would not tell them apart.
+ * Reads a file of regions: CSV with a header, separated by commas, semicolons or tabs. Rejects with `CommandError` that
+ * names the line. A name that several ids have is left out, since it would not tell them apart.
  */
 export const readRegions = async (path: string): Promise<ReadonlyArray<Region>> => {
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
@@ -67,7 +67,8 @@ export const decodeRegions = (path: string, text: string): ReadonlyArray<Region>
   const position = (name: ColumnName) => names.indexOf(name)
   if (position('region') < 0 || (position('location_id') < 0 && position('location_name') < 0))
     fail(
-      `: the first line must name the columns location_id or location_name (or both) and region; it has ${names.length === 0 ? 'none' : names.join(', ')}.`,
+      ': the first line must name the columns location_id or location_name (or ' +
+        `both) and region; it has ${names.length === 0 ? 'none' : names.join(', ')}.`,
     )
   const twice = columnNames.find((name) => names.indexOf(name) !== names.lastIndexOf(name))
   if (twice !== undefined) fail(`: the first line names the column ${twice} twice. Leave one of them out.`)
@@ -89,7 +90,8 @@ export const decodeRegions = (path: string, text: string): ReadonlyArray<Region>
     const earlier = found.get(key)
     if (earlier !== undefined)
       fail(
-        `${where}the location ${location_id ?? location_name} stands in line ${earlier} too. Give each location one region.`,
+        `${where}the location ${location_id ?? location_name} stands ` +
+          `in line ${earlier} too. Give each location one region.`,
       )
     found.set(key, number)
     return {

@@ -177,7 +177,10 @@ const toStreamProgress = <Item>(
 const streamFrom = ({ startDate, lookback }: SourceEnv, { cursor, slack }: ExportStreamState): number =>
   filterFrom(startDate, cursor, lookback + slack)
 
-/** A stream after a scan of it: its rows of a range that differ from those sent are not read yet, so that another scan has to send them. */
+/**
+ * A stream after a scan of it: its rows of a range that differ from those sent are not read yet, so that another scan
+ * has to send them.
+ */
 const toNextProgress = <Item>(
   source: SourceEnv,
   { request, state }: SharedStreamProgress<Item>,
@@ -229,7 +232,8 @@ const readSharedScan = <Item>(
   let completion: Completion | undefined
   /** Those that are still read; known once the service's time is. */
   let active: ReadonlyArray<SharedStreamProgress<Item>> | undefined
-  // Only a whole scan from a completed state shows what the filter lets through; and not while the rows of a range are overdue.
+  // Only a whole scan from a completed state shows what the filter lets through; and not while the rows of a range are
+  // overdue.
   const isWhole = O.isNone(start.resumeToken) && start.windows === undefined
   const findMissing = ({ state, again }: SharedStreamProgress<Item>): MissingRows =>
     isWhole && again?.overdue === undefined && O.getOrElse(() => digest)(state.filtersDigest) === digest
@@ -393,7 +397,10 @@ function* failEach<Item>(
   for (const { request } of streams) yield E.right({ _tag: 'Failed', stream: request.stream, failure })
 }
 
-/** The streams whose cursor lies ahead of the service's time fail. Left: nothing is to be read, since all of them do, or start_date. */
+/**
+ * The streams whose cursor lies ahead of the service's time fail. Left: nothing is to be read, since all of them do, or
+ * start_date.
+ */
 const refuseFuture = <Item>(
   { startDate, lookback }: SourceEnv,
   streams: ReadonlyArray<SharedStreamProgress<Item>>,
@@ -433,7 +440,10 @@ const toCompleteScan = (
   ),
 })
 
-/** One scan for all the streams: from the earliest of their cursors, resumed only if all of them have a resume token for it. */
+/**
+ * One scan for all the streams: from the earliest of their cursors, resumed only if all of them have a resume token for
+ * it.
+ */
 const toScanStart = <Item>(
   operation: ExportDefinition<Item>,
   source: SourceEnv,
@@ -490,7 +500,9 @@ function* sharedRowEvents<Item>(
     if (names.length > 0) yield { _tag: 'SharedRows', streams: names, rows, hasUndeclared }
 }
 
-/** How many records go to every stream at a time: the rows made of them are consumed before the next are looked into. */
+/**
+ * How many records go to every stream at a time: the rows made of them are consumed before the next are looked into.
+ */
 const recordsPerGroup = 64
 
 function* rowEvents<Item>(

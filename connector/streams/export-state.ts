@@ -20,7 +20,10 @@ import {
 } from '../reading'
 import { isStartMovedBack, startAfterRun } from './start-date'
 
-/** The state of an export stream as JSON (docs/state.md): cursor, slack, start date, digest of the filters, sent rows, resume token. */
+/**
+ * The state of an export stream as JSON (docs/state.md): cursor, slack, start date, digest of the filters, sent rows,
+ * resume token.
+ */
 const ExportState = t.intersection([
   t.type({ modifiedTimeFrom: Instant }),
   t.partial({
@@ -33,6 +36,7 @@ const ExportState = t.intersection([
     scan: t.unknown,
   }),
 ])
+
 type ExportState = t.TypeOf<typeof ExportState>
 
 /** The state of an export stream, decoded; times in milliseconds. */
@@ -73,7 +77,9 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
         E.bimap(
           (errors) =>
             configFailure(
-              `The state of ${stream} is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
+              `The state of ${stream} is wrong: ` +
+                `${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. ` +
+                'Give the state as it was printed, or none to read everything.',
             ),
           ({
             modifiedTimeFrom,
@@ -97,7 +103,10 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
         ),
       )
 
-/** The state that a run goes on from: an empty one if start_date (milliseconds) was moved back, since everything is read again. */
+/**
+ * The state that a run goes on from: an empty one if start_date (milliseconds) was moved back, since everything is read
+ * again.
+ */
 export const openExportState = (state: ExportStreamState, startDate: number): ExportStreamState =>
   isStartMovedBack(state.readSince, startDate) ? emptyExportState : state
 
@@ -157,9 +166,9 @@ export const encodeExportState = (
 const maxMergedRows = 1000
 
 /**
- * Merges the states of the processes that shared a backfill into one, from which an ordinary connection goes on: per stream
- * the earliest cursor, and the rows that any process has sent since. A stream that a process has not finished is refused.
- * Each process reads the whole of a stream that cannot be shared: of these the first state is taken.
+ * Merges the states of the processes that shared a backfill into one, from which an ordinary connection goes on: per
+ * stream the earliest cursor, and the rows that any process has sent since. A stream that a process has not finished is
+ * refused. Each process reads the whole of a stream that cannot be shared: of these the first state is taken.
  */
 export const mergeStates = (states: ReadonlyArray<SourceState>): E.Either<Failure, SourceState> => {
   const services = states.flatMap((state) => Object.values(state)).flatMap((state) => serviceOfState(state) ?? [])
@@ -205,7 +214,8 @@ const haveOneStart = (states: ReadonlyArray<CompleteState>): boolean =>
 
 const differentStartsFailure = (stream: string): Failure =>
   configFailure(
-    `The states of ${stream} were read from different start dates, so their shares leave gaps. Run every process with the same start_date to its end.`,
+    `The states of ${stream} were read from different start dates, so their ` +
+      'shares leave gaps. Run every process with the same start_date to its end.',
   )
 
 const mergeExportStates = (states: ReadonlyArray<CompleteState>): unknown => {
@@ -255,8 +265,9 @@ export type Rewind = {
 }
 
 /**
- * The states from which the next run sends these versions again: the stream's cursor goes back to the oldest of them, and where that is less to
- * read, the run reads only the seconds in which they were written before it goes on. Such a state lasts 24 hours.
+ * The states from which the next run sends these versions again: the stream's cursor goes back to the oldest of them,
+ * and where that is less to read, the run reads only the seconds in which they were written before it goes on. Such a
+ * state lasts 24 hours.
  */
 export const rewindStates = (
   states: SourceState,

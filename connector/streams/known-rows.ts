@@ -9,8 +9,8 @@ import type { ExportStreamState } from './export-state'
 import { watchPages } from './watch-pages'
 
 /**
- * The rows that a state lists as sent and that the filter lets through come again if the service reads `modifiedTimeFrom` as
- * we send it. If it reads it in another time zone, it leaves out rows that no later run asks for.
+ * The rows that a state lists as sent and that the filter lets through come again if the service reads
+ * `modifiedTimeFrom` as we send it. If it reads it in another time zone, it leaves out rows that no later run asks for.
  */
 type KnownState = Pick<ExportStreamState, 'sentRows' | 'sentRange'>
 
@@ -25,7 +25,10 @@ export const watchKnownRows = (
   states: ReadonlyArray<KnownState>,
 ): {
   readonly fetch: FetchPage
-  /** The rows of a state that have not come, if none of those that the filter `from` (milliseconds) lets through has; else none. */
+  /**
+   * The rows of a state that have not come, if none of those that the filter `from` (milliseconds) lets through has;
+   * else none.
+   */
   readonly findMissing: (state: KnownState, from: number) => MissingRows
 } => {
   const known = new Set(states.flatMap(({ sentRows }) => sentRows.map(([id]) => id)))
@@ -73,8 +76,8 @@ export const stillMissing = ({ ids, uncounted }: MissingRows, rest: MissingRows)
 export const areMissing = ({ ids, uncounted }: MissingRows): boolean => ids.size + uncounted >= fewestMissing
 
 /**
- * The missing rows without those that the other export shows: they were deleted, or restored. `readOther` reads all that
- * changed there, with the fetch that it is given.
+ * The missing rows without those that the other export shows: they were deleted, or restored. `readOther` reads all
+ * that changed there, with the fetch that it is given.
  */
 export const withoutMoved =
   (fetch: FetchPage, readOther: (fetch: FetchPage) => Feed<Failure, unknown>) =>
@@ -97,18 +100,24 @@ export const missingRowsPause = 8_000
 
 const describeMissing = (stream: string, { ids, uncounted }: MissingRows, from: number): string =>
   [
-    `${stream}: none of the ${ids.size + uncounted} rows that the last run has sent come again, although they changed after`,
-    `${toInstant(from)}, from which on they are asked for, and the service does not list them as ${stream === 'deleted_reviews' ? 'restored' : 'deleted'}.`,
-    'Either it reads modifiedTimeFrom in a time zone of its own, not as UTC, and leaves out rows that changed meanwhile; or it answers from a replica that is behind.',
+    `${stream}: none of the ${ids.size + uncounted} rows that the ` +
+      'last run has sent come again, although they changed after',
+    `${toInstant(from)}, from which on they are asked for, and the service does ` +
+      `not list them as ${stream === 'deleted_reviews' ? 'restored' : 'deleted'}.`,
+    'Either it reads modifiedTimeFrom in a time zone of its own, not as UTC, and leaves ' +
+      'out rows that changed meanwhile; or it answers from a replica that is behind.',
   ].join(' ')
 
 export const missingRowsNote = (name: string): string =>
   `${name}: no row comes again that the last run has sent. Asking again in ${missingRowsPause / 1000} s.`
 
 export const missingRowsWarning = (stream: string, missing: MissingRows, from: number): string =>
-  `${describeMissing(stream, missing, from)} What came was sent, and the cursor stays where it was. If the next run finds the same, the stream ends INCOMPLETE.`
+  `${describeMissing(stream, missing, from)} What came was sent, and the cursor ` +
+  'stays where it was. If the next run finds the same, the stream ends INCOMPLETE.'
 
 export const missingRowsFailure = (stream: string, missing: MissingRows, from: number): Failure =>
   transientFailure(
-    `${describeMissing(stream, missing, from)} The run before has found the same. The cursor stays where it was. Set lookback_minutes to more than the zone's distance from UTC (1440 covers every zone), or ask the service's operator; feedback check tests the filter.`,
+    `${describeMissing(stream, missing, from)} The run before has found the same. The cursor ` +
+      `stays where it was. Set lookback_minutes to more than the zone's distance from UTC (1440 ` +
+      `covers every zone), or ask the service's operator; feedback check tests the filter.`,
   )

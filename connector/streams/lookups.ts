@@ -31,7 +31,10 @@ import { warningEvent } from './warnings'
 /** Where the records of a lookup are, and how it gives its pages. */
 export type LookupListSettings = Pick<LookupListRequest, 'recordsPath' | 'paging' | 'query'>
 
-/** `primaryKey`: the attribute that is the key of the records; both are configured, since the specification does not give the fields. */
+/**
+ * `primaryKey`: the attribute that is the key of the records; both are configured, since the specification does not
+ * give the fields.
+ */
 export type LookupSettings = LookupListSettings & { readonly primaryKey: string }
 export type LookupName = 'sources' | 'categories'
 
@@ -90,7 +93,10 @@ const uniqueRows = (name: LookupName, rows: ReadonlyArray<KeyedRow>): E.Either<F
 
 const lookupOperations = { sources: 'lookupSources', categories: 'lookupCategories' } as const
 
-/** A lookup as a stream: full refresh, its key as text and all other fields in one `record`, since they are not specified. */
+/**
+ * A lookup as a stream: full refresh, its key as text and all other fields in one `record`, since they are not
+ * specified.
+ */
 export const createLookupStream = (name: LookupName, lookup: LookupSettings): Stream<SourceEnv> => ({
   name,
   schema: {
@@ -113,7 +119,10 @@ export const createLookupStream = (name: LookupName, lookup: LookupSettings): St
   projector: () => (row) => [row as Row],
 })
 
-/** Refuses a key called `record`, the name of the other column; some destinations take names that differ in case for one. */
+/**
+ * Refuses a key called `record`, the name of the other column; some destinations take names that differ in case for
+ * one.
+ */
 export const checkLookups = (
   lookups: Partial<Readonly<Record<LookupName, LookupSettings>>>,
 ): E.Either<Failure, Partial<Readonly<Record<LookupName, LookupSettings>>>> => {
@@ -124,7 +133,8 @@ export const checkLookups = (
     ? E.right(lookups)
     : E.left(
         configFailure(
-          `The config is wrong: lookups.${refused}.primary_key must not be record, the name of the column that holds the other fields. Choose another attribute.`,
+          `The config is wrong: lookups.${refused}.primary_key must not be record, the ` +
+            'name of the column that holds the other fields. Choose another attribute.',
         ),
       )
 }
@@ -190,7 +200,8 @@ export const toLookupFailure = (name: LookupName | 'locations', refused: LookupL
   const { error } = refused
   if (error._tag === 'Http' && [404, 405].includes(error.status))
     return configFailure(
-      `lookups.${name}: the service answered ${error.status}. Check its path, which is appended to base_url, and its method.`,
+      `lookups.${name}: the service answered ${error.status}. Check ` +
+        'its path, which is appended to base_url, and its method.',
       error.message,
     )
   const { scope, ...failure } = toFailure(`look up ${name}`, error)

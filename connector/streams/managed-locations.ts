@@ -31,7 +31,9 @@ import type { SourceEnv } from './source-env'
 import { collectUnknownAttributes, UnknownAttributes } from './unknown-attributes'
 import { warningEvent } from './warnings'
 
-/** A record of `managed_locations`. A key that is null or empty would be no key, so both attributes always have a text. */
+/**
+ * A record of `managed_locations`. A key that is null or empty would be no key, so both attributes always have a text.
+ */
 export const ManagedLocationRecord = t.intersection(
   [
     t.type({
@@ -56,7 +58,10 @@ const idKeyOf = ({ id }: LookupRecord): LocationKeyColumns | undefined =>
 
 const formatKey = ({ code, codeType }: LocationKeyColumns): string => JSON.stringify([code, codeType])
 
-/** Records with their keys. One without a code, or with the code and type of another, has its id as code, so that none is lost. */
+/**
+ * Records with their keys. One without a code, or with the code and type of another, has its id as code, so that none
+ * is lost.
+ */
 const assignKeys = (
   records: ReadonlyArray<LookupRecord>,
 ): E.Either<Failure, { readonly keys: ReadonlyArray<LocationKeyColumns>; readonly shared: number }> => {
@@ -77,7 +82,8 @@ const assignKeys = (
         configFailure(
           key === undefined && code === undefined
             ? `lookups.locations: location ${index + 1} of ${records.length} has neither a code nor an id.`
-            : `lookups.locations: location ${index + 1} of ${records.length} has the code and codeType of another, and no id that tells them apart.`,
+            : `lookups.locations: location ${index + 1} of ${records.length} has ` +
+                'the code and codeType of another, and no id that tells them apart.',
         ),
       )
     if (!isOwner && code !== undefined) shared += 1
@@ -115,7 +121,9 @@ const toColumns = (record: LookupRecord, key: LocationKeyColumns): LookupRecord 
   ...key,
 })
 
-/** Where the columns of a record do not have the declared type they are null; undeclared ones are treated as configured. */
+/**
+ * Where the columns of a record do not have the declared type they are null; undeclared ones are treated as configured.
+ */
 const createRowBuilder = (source: SourceEnv) => {
   const cutPage = createCutter({
     list: 'locations',
@@ -147,7 +155,8 @@ const createRowBuilder = (source: SourceEnv) => {
 }
 
 const sharedCodeWarning = (count: number): string =>
-  `managed_locations: ${count} locations have the code and codeType of another. Their code is their id, with the codeType id.`
+  `managed_locations: ${count} locations have the code and codeType ` +
+  'of another. Their code is their id, with the codeType id.'
 
 /** The list of the locations that the service manages: active ones only. */
 export const createManagedLocationsStream = (settings: LookupListSettings): Stream<SourceEnv> => {

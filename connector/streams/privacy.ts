@@ -12,8 +12,8 @@ import { ManagedLocationRecord } from './managed-locations'
 import type { ResourceName, ReviewEntitySettings, SourceEnv } from './source-env'
 
 /**
- * The resources of the service that have attributes to hide. Deletions have nothing but a key and a cursor, and no field of
- * the other lookups is specified.
+ * The resources of the service that have attributes to hide. Deletions have nothing but a key and a cursor, and no
+ * field of the other lookups is specified.
  */
 export const privacyResources: Readonly<Record<ResourceName, { readonly codec: t.Any; readonly roots: StreamRoots }>> =
   {
@@ -38,7 +38,10 @@ export const privacyResources: Readonly<Record<ResourceName, { readonly codec: t
     managed_locations: { codec: ManagedLocationRecord, roots: { managed_locations: '' } },
   }
 
-/** The path within a resource at which the records of a stream are found, by stream name; empty or with a dot at its end. */
+/**
+ * The path within a resource at which the records of a stream are found, by stream name; empty or with a dot at its
+ * end.
+ */
 type StreamRoots = Readonly<Record<string, string>>
 
 const resourceNames = Object.keys(privacyResources) as ReadonlyArray<ResourceName>
@@ -50,7 +53,10 @@ export const resourcePaths = (resource: ResourceName): ReadonlyArray<string> =>
 /** Every path that exists. */
 const allResourcePaths: ReadonlyArray<string> = resourceNames.flatMap(resourcePaths)
 
-/** The path at which the records of a stream are found, such as `export.contents.`; none if it has no attributes to hide. */
+/**
+ * The path at which the records of a stream are found, such as `export.contents.`; none if it has no attributes to
+ * hide.
+ */
 const streamRoot = (stream: string): O.Option<string> => {
   const resource = resourceNames.find((name) => stream in privacyResources[name].roots)
   return resource === undefined ? O.none : O.some(`${resource}.${privacyResources[resource].roots[stream] ?? ''}`)
@@ -72,7 +78,9 @@ export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<str
     }),
   )
 
-/** The path that `privacy.drop` takes for an attribute of a stream; none if it takes none, as for the keys of `streams`. */
+/**
+ * The path that `privacy.drop` takes for an attribute of a stream; none if it takes none, as for the keys of `streams`.
+ */
 export const findPrivacyPath = (
   streams: ReadonlyArray<Stream<never>>,
   stream: string,
@@ -114,7 +122,9 @@ const suggestPath = (path: string): string => {
     : `${parent.slice(0, -1)} holds ${siblings.join(', ')}`
 }
 
-/** The attributes to drop and to hash, by their path in a resource of the service, such as `export.contents.response`. */
+/**
+ * The attributes to drop and to hash, by their path in a resource of the service, such as `export.contents.response`.
+ */
 export type PrivacySettings = {
   readonly drop: ReadonlyArray<string>
   readonly hash: ReadonlyArray<string>
@@ -132,7 +142,9 @@ const entityIdPaths = ({ locations, providers }: ReviewEntitySettings): Readonly
     ),
   ])
 
-/** Refuses, by name, paths that do not exist, keys, cursors, and attributes by which entities are found in the reviews. */
+/**
+ * Refuses, by name, paths that do not exist, keys, cursors, and attributes by which entities are found in the reviews.
+ */
 export const checkPrivacy = (
   privacy: PrivacySettings,
   streams: ReadonlyArray<Stream<never>>,

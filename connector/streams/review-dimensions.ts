@@ -60,6 +60,7 @@ const ReviewProvider = t.intersection(
   ],
   'Provider',
 )
+
 const ReviewSource = t.intersection([t.type(dimensionProps), optionalAttributes({ name: displayName })], 'ReviewSource')
 const ReviewCategory = t.intersection(
   [
@@ -161,8 +162,8 @@ const noName = 'null'
 const mayBeBlank = /^"[\s\x80-\xff]*"$/
 
 /**
- * The key of a category: one text that is never empty, since some destinations take an empty text for null. Both names are JSON
- * texts, of which one may be null; a backslash before each ">" of a name keeps different pairs different.
+ * The key of a category: one text that is never empty, since some destinations take an empty text for null. Both names
+ * are JSON texts, of which one may be null; a backslash before each ">" of a name keeps different pairs different.
  */
 const categoryId = (category: string, subCategory: string): string => {
   const [first, second] = [category, subCategory].map((name) =>
@@ -171,7 +172,10 @@ const categoryId = (category: string, subCategory: string): string => {
   return [first, ...(second === '' ? [] : ['>', second])].filter((part) => part !== '').join(' ')
 }
 
-/** A name as JSON text (latin1, as `rawFieldText` gives it), the same however the service escapes it; null if it is absent or blank. */
+/**
+ * A name as JSON text (latin1, as `rawFieldText` gives it), the same however the service escapes it; null if it is
+ * absent or blank.
+ */
 const readName = (json: Uint8Array, at: FieldOffset | undefined): string => {
   if (!hasField(json, at)) return noName
   const raw = rawFieldText(json, at)

@@ -24,7 +24,9 @@ export type AuditLedger = {
 /** Which entities are taken from the reviews: their locations, and their providers by which attribute. */
 export type ReviewEntitySettings = { readonly locations: boolean; readonly providers: 'none' | 'id' | 'npi' }
 
-/** What the streams read from, and how: the client and the parts of the config that concern them. Times in milliseconds. */
+/**
+ * What the streams read from, and how: the client and the parts of the config that concern them. Times in milliseconds.
+ */
 export type SourceEnv = {
   readonly api: Api
   readonly now: () => number
@@ -78,7 +80,10 @@ export type SourceEnv = {
   readonly sourceLookup?: Pick<LookupListRequest, 'recordsPath' | 'paging' | 'query'>
 }
 
-/** The thresholds of a feedback request. `minRatingCount` is always sent, since the default of some services hides entities. */
+/**
+ * The thresholds of a feedback request. `minRatingCount` is always sent, since the default of some services hides
+ * entities.
+ */
 export const toThresholds = ({ thresholds }: SourceEnv['feedback']): SourceEnv['feedback']['thresholds'] => ({
   minRatingCount: -1,
   ...thresholds,

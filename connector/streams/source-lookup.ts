@@ -84,7 +84,9 @@ const toSourceRows = (
 
 type SourceOutcome = E.Either<string, { readonly list: LookupList; readonly rows: ReadonlyArray<Row> }>
 
-/** The rows of a lookup of sources, or why they are read from the reviews instead; a Left is a failure of the stream. */
+/**
+ * The rows of a lookup of sources, or why they are read from the reviews instead; a Left is a failure of the stream.
+ */
 const lookUpSources = (source: SourceEnv, settings: LookupListSettings): TE.TaskEither<Failure, SourceOutcome> => {
   const isHidden = Object.keys(source.actions.export ?? {}).some((path) => /^source(\.|$)/.test(path))
   if (isHidden) return TE.right(E.left('privacy hides attributes of sources, which only reviews tell.'))
@@ -104,7 +106,8 @@ const lookUpSources = (source: SourceEnv, settings: LookupListSettings): TE.Task
 }
 
 const derivedWarning = (reason: string): string =>
-  `lookups.sources: ${reason} Sources are read from the reviews instead. Set lookups.sources to false, or name another path.`
+  `lookups.sources: ${reason} Sources are read from the reviews ` +
+  'instead. Set lookups.sources to false, or name another path.'
 
 /** What `check` says of the lookup of sources where it is published: a warning, if the reviews stand in for it. */
 export const checkSourceLookup = (source: SourceEnv): TE.TaskEither<Failure, ReadonlyArray<string>> =>
@@ -121,8 +124,8 @@ export const checkSourceLookup = (source: SourceEnv): TE.TaskEither<Failure, Rea
       )
 
 /**
- * Reads `sources` from the lookup where the config names it as published, and all other streams as `reader` does. Where the
- * service refuses the lookup, `reader` reads them too, so that they share its requests.
+ * Reads `sources` from the lookup where the config names it as published, and all other streams as `reader` does. Where
+ * the service refuses the lookup, `reader` reads them too, so that they share its requests.
  */
 export const withSourceLookup = <Item>(reader: Reader<SourceEnv, Item>): Reader<SourceEnv, Item> => ({
   name: reader.name,

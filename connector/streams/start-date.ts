@@ -5,18 +5,21 @@ import { configFailure, type Failure, type ReaderEvent } from '../cdk'
 import { watchPages } from './watch-pages'
 
 /**
- * What `start_date` means for a stream that already has a state, and what the service's time means for both. All times are in
- * milliseconds since 1970. `readSince`: the start that a state remembers; none in a state that remembers no start, which counts as
- * read from the start of the config that it is first used with.
+ * What `start_date` means for a stream that already has a state, and what the service's time means for both. All times
+ * are in milliseconds since 1970. `readSince`: the start that a state remembers; none in a state that remembers no
+ * start, which counts as read from the start of the config that it is first used with.
  */
 
-/** The config's start is earlier than the one a state was read from: what lies between is missing, so everything is read again. */
+/**
+ * The config's start is earlier than the one a state was read from: what lies between is missing, so everything is read
+ * again.
+ */
 export const isStartMovedBack = (readSince: O.Option<number>, startDate: number): boolean =>
   O.isSome(readSince) && startDate < readSince.value
 
 /**
- * The start that a state remembers after a run that went on from `from`. A later start in the config leaves the older rows complete,
- * unless it lies behind `from`: the run then skipped what lies between.
+ * The start that a state remembers after a run that went on from `from`. A later start in the config leaves the older
+ * rows complete, unless it lies behind `from`: the run then skipped what lies between.
  */
 export const startAfterRun = (readSince: O.Option<number>, startDate: number, from: number): number =>
   O.isSome(readSince) && readSince.value < startDate && startDate <= from ? readSince.value : startDate
@@ -25,24 +28,33 @@ export const startAfterRun = (readSince: O.Option<number>, startDate: number, fr
 export const movedBackNote = (streams: ReadonlyArray<string>, readSince: number, startDate: number): ReaderEvent => ({
   _tag: 'Note',
   level: 'warn',
-  message: `${streams.join(', ')}: start_date moved back from ${toInstant(readSince)} to ${toInstant(startDate)}, so everything since then is read again. This costs as much as a first sync, and rows that you already have are sent again.`,
+  message:
+    `${streams.join(', ')}: start_date moved back from ${toInstant(readSince)} to ` +
+    `${toInstant(startDate)}, so everything since then is read again. This costs ` +
+    'as much as a first sync, and rows that you already have are sent again.',
 })
 
 /** A `Date` header has whole seconds. */
 const dateError = 1_000
 
-/** Why a run cannot start: nothing is as late as `start_date`, and a cursor that far ahead would hide all changes until then. */
+/**
+ * Why a run cannot start: nothing is as late as `start_date`, and a cursor that far ahead would hide all changes until
+ * then.
+ */
 export const futureStartFailure = (startDate: number, serviceTime: number): Failure | undefined =>
   startDate < serviceTime + dateError
     ? undefined
     : {
         ...configFailure(
-          `start_date (${toInstant(startDate)}) lies in the future: it is ${toInstant(serviceTime)} now. Nothing can be read from there; give an earlier start_date.`,
+          `start_date (${toInstant(startDate)}) lies in the future: it is ${toInstant(serviceTime)} ` +
+            'now. Nothing can be read from there; give an earlier start_date.',
         ),
         scope: 'run',
       }
 
-/** How far a cursor may be ahead of the service's time: as much as the cutoff of a run allows for clocks that differ. */
+/**
+ * How far a cursor may be ahead of the service's time: as much as the cutoff of a run allows for clocks that differ.
+ */
 const clockTolerance = 300_000
 
 /** Where the next run would read from lies in the future, so that it would never see what changes until then. */
@@ -50,10 +62,15 @@ export const isAheadOfService = (from: number, serviceTime: number): boolean => 
 
 export const futureCursorFailure = (cursor: number, serviceTime: number): Failure =>
   configFailure(
-    `The state reaches to ${toInstant(cursor)}, and it is ${toInstant(serviceTime)} now: no change before then would ever be read. Read the stream again in full: feedback sync --full-refresh, or Refresh or Clear on the platform, or a run without its state.`,
+    `The state reaches to ${toInstant(cursor)}, and it is ${toInstant(serviceTime)} now: ` +
+      'no change before then would ever be read. Read the stream again in full: feedback ' +
+      'sync --full-refresh, or Refresh or Clear on the platform, or a run without its state.',
   )
 
-/** Passes pages on, and remembers the service's time as the first of them gives it: by its `Date`, without one by the clock here. */
+/**
+ * Passes pages on, and remembers the service's time as the first of them gives it: by its `Date`, without one by the
+ * clock here.
+ */
 export const watchServiceTime = <Args extends ReadonlyArray<unknown>, Err, Page extends { readonly servedAt?: number }>(
   fetch: (...args: Args) => TaskEither<Err, Page>,
   now: () => number,

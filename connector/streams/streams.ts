@@ -33,8 +33,8 @@ import { addSyncAudit, syncAuditStream } from './sync-audit'
 import { addTombstones, type DeletedAtColumn } from './tombstones'
 
 /**
- * The streams of every config, in the order in which they are read. Deletions come before reviews: a review that is restored between the
- * two is then read after its deletion, and stays.
+ * The streams of every config, in the order in which they are read. Deletions come before reviews: a review that is
+ * restored between the two is then read after its deletion, and stays.
  */
 export const streams: ReadonlyArray<Stream<SourceEnv>> = [
   deletedReviewsStream,
@@ -69,8 +69,8 @@ type StreamSettings = {
   /** The column that marks deletions in `reviews`; none: `deleted_reviews` alone tells of them. */
   readonly tombstones: O.Option<DeletedAtColumn>
   /**
-   * The lookups whose operation is configured; the other dimensions are made of the reviews. `publishedSources`: sources are looked
-   * up as published, or made of the reviews where that is refused.
+   * The lookups whose operation is configured; the other dimensions are made of the reviews. `publishedSources`:
+   * sources are looked up as published, or made of the reviews where that is refused.
    */
   readonly lookups: Partial<Readonly<Record<LookupName, LookupSettings>>> & {
     readonly locations?: LookupListSettings
@@ -127,7 +127,9 @@ const addSecondLook = (all: ReadonlyArray<Stream<SourceEnv>>): ReadonlyArray<Str
   return all.map((stream) => ({ ...stream, reader: readers.get(stream.reader) ?? stream.reader }))
 }
 
-/** The streams of a comma-separated list of names; all of them without a list. A failure names those that do not exist. */
+/**
+ * The streams of a comma-separated list of names; all of them without a list. A failure names those that do not exist.
+ */
 export const selectStreams = (
   all: ReadonlyArray<Stream<SourceEnv>>,
   names: string | undefined,
@@ -160,7 +162,9 @@ const typeOf = ({ properties }: JsonSchema, attribute: string): string => {
   return [...types, format].join()
 }
 
-/** Why a stream that somebody sends is not one of ours; undefined if it is. A lookup has the key that its config names. */
+/**
+ * Why a stream that somebody sends is not one of ours; undefined if it is. A lookup has the key that its config names.
+ */
 export const findForeignProblem = ({
   name,
   primaryKey,
@@ -180,7 +184,10 @@ export const findForeignProblem = ({
 /** The keys of a state that tell where its stream goes on; a run without them cannot go on at all. */
 const cursorKeys = ['modifiedTimeFrom', 'fromDate', 'readAt'] as const
 
-/** Why the next run could not go on from the cursor of a stream's state; undefined if it can, and for a stream that is not ours. */
+/**
+ * Why the next run could not go on from the cursor of a stream's state; undefined if it can, and for a stream that is
+ * not ours.
+ */
 export const findStateProblem = (name: string, state: unknown): string | undefined => {
   const stream = declaredStreams.find((other) => other.name === name)
   if (stream === undefined || typeof state !== 'object' || state === null) return undefined

@@ -46,6 +46,7 @@ const SyncAudit = t.intersection(
   ],
   'SyncAudit',
 )
+
 type SyncAudit = t.TypeOf<typeof SyncAudit>
 
 export const createAuditLedger = (): AuditLedger => ({ scanEnds: new Map(), deletedTimes: new Map(), records: [] })
@@ -248,7 +249,10 @@ export const syncAuditStream = defineStream({
   project: (row: Row) => [row],
 })
 
-/** The streams with readers that count what they send, and last the stream that tells it. Streams that share a reader still do. */
+/**
+ * The streams with readers that count what they send, and last the stream that tells it. Streams that share a reader
+ * still do.
+ */
 export const addSyncAudit = (streams: ReadonlyArray<Stream<SourceEnv>>): ReadonlyArray<Stream<SourceEnv>> => {
   const byName = new Map(streams.map((stream) => [stream.name, stream]))
   const readers = new Map(streams.map(({ reader }) => [reader, auditReader(reader, byName)]))

@@ -41,7 +41,10 @@ const deletedAtSchema: JsonSchema = {
   description: 'When the review was deleted; null while it lives',
 }
 
-/** The streams with tombstones in `reviews`; the other streams made of reviews get the same reader, so that one scan feeds them all. */
+/**
+ * The streams with tombstones in `reviews`; the other streams made of reviews get the same reader, so that one scan
+ * feeds them all.
+ */
 export const addTombstones = (
   deletedAt: DeletedAtColumn,
   streams: ReadonlyArray<Stream<SourceEnv>>,
@@ -71,9 +74,10 @@ type PendingDeletions = {
 }
 
 /**
- * Reads the review export, then adds a tombstone for each review that was deleted since the last run and not restored. A
- * first run has nothing to delete, unless it goes on from where it was stopped. The state of `reviews` keeps the state of the deletions under `deletions`, and during a
- * scan the restored reviews of its pages under `restored`: a resumed scan does not read those reviews again.
+ * Reads the review export, then adds a tombstone for each review that was deleted since the last run and not restored.
+ * A first run has nothing to delete, unless it goes on from where it was stopped. The state of `reviews` keeps the
+ * state of the deletions under `deletions`, and during a scan the restored reviews of its pages under `restored`: a
+ * resumed scan does not read those reviews again.
  */
 const createTombstoneReader = (
   deletedAt: DeletedAtColumn,
@@ -152,9 +156,9 @@ const readReviewsAndTombstones = (
 }
 
 /**
- * The state of the deletions after the last run; if that run had no tombstones, they begin at the cursor of the reviews. If it was a
- * first run that did not end, they begin where its scan did: reviews that it has sent may have been deleted since. None: nothing
- * was sent before, so nothing is to be deleted.
+ * The state of the deletions after the last run; if that run had no tombstones, they begin at the cursor of the
+ * reviews. If it was a first run that did not end, they begin where its scan did: reviews that it has sent may have
+ * been deleted since. None: nothing was sent before, so nothing is to be deleted.
  */
 const previousDeletionState = (
   { startDate }: SourceEnv,
@@ -225,8 +229,8 @@ const readDeletions = (
 }
 
 /**
- * Drops the deletion of a review that was modified after it, or in its millisecond: the deletions are read first, so a review
- * that the export still serves has been restored.
+ * Drops the deletion of a review that was modified after it, or in its millisecond: the deletions are read first, so a
+ * review that the export still serves has been restored.
  */
 const dropRestoredReviews =
   ({ deletedTimes, restored }: PendingDeletions, createToItem: typeof reviewExportOperation.toItem) =>

@@ -14,6 +14,7 @@ const shift = (index: number): number => shifts[index] as number
 const word = (block: Int32Array, place: number): number => block[place & 15] as number
 const mix = (round: number, b: number, c: number, d: number): number =>
   round === 0 ? d ^ (b & (c ^ d)) : round === 1 ? c ^ (d & (b ^ c)) : round === 2 ? b ^ c ^ d : c ^ (b | ~d)
+
 const rotateAdd = (sum: number, bits: number, b: number): number =>
   (b + ((sum << bits) | ((sum | 0) >>> (32 - bits)))) | 0
 
@@ -22,12 +23,13 @@ const swapBytes = (word: number): number =>
 
 /** The longest text that one block of MD5 holds, in bytes. */
 const maxBlockText = 55
+
 /** Times from 2001 to 2286 have 13 digits. */
 const [leastTime, greatestTime] = [1e12, 1e13]
 
 /**
- * The hash of `id:version`, both digits, in a third of the time that node:crypto takes: reading a review costs 20 microseconds, and an
- * audit may add little. The result lasts until the next call.
+ * The hash of `id:version`, both digits, in a third of the time that node:crypto takes: reading a review costs 20
+ * microseconds, and an audit may add little. The result lasts until the next call.
  */
 export const createVersionHash = (): ((id: string, version: number) => Readonly<HashParts>) => {
   const block = new Int32Array(16)
@@ -122,8 +124,9 @@ const maxKeys = 200_000
 const maxRows = 65_535
 
 /**
- * The versions of reviews that streams of one scan have sent, each with its number of rows by stream: only the newest version
- * that has rows counts for a stream, whenever it came. A hash is of `id:version`, and is made once for all streams.
+ * The versions of reviews that streams of one scan have sent, each with its number of rows by stream: only the newest
+ * version that has rows counts for a stream, whenever it came. A hash is of `id:version`, and is made once for all
+ * streams.
  */
 export const createVersionDigests = (streams: number, limit = maxVersions) => {
   const hash = createVersionHash()
@@ -252,14 +255,20 @@ export const createVersionDigests = (streams: number, limit = maxVersions) => {
   }
 }
 
-/** The same for a stream whose rows have a key of any text each, with a version (milliseconds) where the stream has a cursor. */
+/**
+ * The same for a stream whose rows have a key of any text each, with a version (milliseconds) where the stream has a
+ * cursor.
+ */
 export const createKeyDigest = (limit = maxKeys) => {
   const newest = new Map<string, number>()
   return {
     add: (key: string, version = 0): void => {
       if (newest.size <= limit) newest.set(key, Math.max(version, newest.get(key) ?? Number.NEGATIVE_INFINITY))
     },
-    /** `hasVersions`: whether a hash is of `key:version`, or of the key alone. Undefined if there were more keys than are kept. */
+    /**
+     * `hasVersions`: whether a hash is of `key:version`, or of the key alone. Undefined if there were more keys than
+     * are kept.
+     */
     digest: (hasVersions: boolean): StreamDigest | undefined => {
       if (newest.size > limit) return undefined
       const sum = createHashSum()

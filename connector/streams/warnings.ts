@@ -10,7 +10,8 @@ export const warningEvent = (message: string): ReaderEvent => ({ _tag: 'Note', l
 
 export const filtersChangedWarning = (stream: string): ReaderEvent =>
   warningEvent(
-    `${stream}: feedback_filters have changed since the last run. Rows that only the new filters let through are read only as far back as feedback_lookback_days; refresh the stream to read them all.`,
+    `${stream}: feedback_filters have changed since the last run. Rows that only the new filters let ` +
+      'through are read only as far back as feedback_lookback_days; refresh the stream to read them all.',
   )
 
 export const noEntitiesWarning = (stream: string): ReaderEvent => ({
@@ -29,7 +30,8 @@ export const stateWarnings = (
   O.isSome(filtersDigest) && filtersDigest.value !== currentDigest
     ? [
         warningEvent(
-          `${stream}: the filters of the config have changed since the last run. Reviews that only the new filters let through are read only if they change from now on; refresh the stream to read them all.`,
+          `${stream}: the filters of the config have changed since the last run. Reviews that only the new ` +
+            'filters let through are read only if they change from now on; refresh the stream to read them all.',
         ),
       ]
     : []

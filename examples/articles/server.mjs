@@ -1,11 +1,11 @@
 // A small JSON API in the style of public ones, to try the example against: node examples/articles/server.mjs [PORT]
 //
-//   GET /articles?limit=100&after=CURSOR    { "items": [{ "id", "title", "author_id", "updated_at" }], "next": "CURSOR" }
-//   GET /authors?limit=100&after=CURSOR     { "items": [{ "id", "name", "updated_at" }], "next": "CURSOR" }
-//   PUT /articles                           adds or replaces the article in the body
+// GET /articles?limit=100&after=CURSOR { "items": [{ "id", "title", "author_id", "updated_at" }], "next": "CURSOR" }
+// GET /authors?limit=100&after=CURSOR { "items": [{ "id", "name", "updated_at" }], "next": "CURSOR" } PUT /articles
+// adds or replaces the article in the body
 //
-// Items come in the order of their change. `next` is the cursor behind the page, also behind the last one; a page without items
-// is the end. Every request needs the header `Authorization: Bearer secret`.
+// Items come in the order of their change. `next` is the cursor behind the page, also behind the last one; a page
+// without items is the end. Every request needs the header `Authorization: Bearer secret`.
 import { createServer } from 'node:http'
 
 const day = 86_400_000

@@ -115,7 +115,8 @@ const exchanges: Record<string, Exchange> = {
         additionalFields: ['a', 'b'],
       })(),
     request:
-      'GET /gateway/api/bsr/comments?locationId=L+1&page=1&minThreshold=0&showComments=false&additionalFields=a&additionalFields=b',
+      'GET ' +
+      '/gateway/api/bsr/comments?locationId=L+1&page=1&minThreshold=0&showComments=false&additionalFields=a&additionalFields=b',
     header: 'Access-Token',
     answer: {
       status: { code: '200', message: 'success', type: null },

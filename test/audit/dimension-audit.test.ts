@@ -157,7 +157,8 @@ it.each([
     })
     await fillTable([{ id: 7, name: 'Elm Court', time: Date.parse(held) }])
     await db.run(
-      `ALTER TABLE places_table ALTER "reviewModifiedTime" TYPE TIMESTAMP USING "reviewModifiedTime" AT TIME ZONE '${zone}'`,
+      'ALTER TABLE places_table ALTER "reviewModifiedTime" TYPE ' +
+        `TIMESTAMP USING "reviewModifiedTime" AT TIME ZONE '${zone}'`,
     )
     const mention = toRow({ id: 7, name: 'Oak Hill', time: Date.parse(told) })
     const rows = feedOf<Failure, { readonly rows: ReadonlyArray<Row>; readonly cutoff?: number }>(

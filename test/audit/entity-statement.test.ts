@@ -112,7 +112,10 @@ const fillTable = async (rows: ReadonlyArray<TableRow>): Promise<void> => {
   )
   const values = rows.map(({ entity, id, time }) => {
     const [kind, name] = entity === null ? [null, '5'] : [entity.split(':')[0] ?? '', entity.split(':')[1] ?? '']
-    return `(${literal(kind)}, ${literal(name)}, ${id ?? 'NULL'}, ${time === null ? 'NULL' : `make_timestamptz(${Math.round(time) * 1000})`})`
+    return (
+      `(${literal(kind)}, ${literal(name)}, ${id ?? 'NULL'}, ` +
+      `${time === null ? 'NULL' : `make_timestamptz(${Math.round(time) * 1000})`})`
+    )
   })
   if (values.length > 0) await db.run(`INSERT INTO feedback_table VALUES ${values.join(', ')}`)
 }
@@ -208,7 +211,8 @@ const at = (time: string): number => Date.parse(`2026-${time}:00Z`)
 const quarter = 900_000
 
 describe('times without zone in a night in which clocks go back', () => {
-  // In Berlin they show the hour before and after 1:00 UTC alike, on Lord Howe Island the half hour before and after 15:00 UTC.
+  // In Berlin they show the hour before and after 1:00 UTC alike, on Lord Howe Island the half hour before and after
+  // 15:00 UTC.
   const berlin = ['Europe/Berlin', '10-24T20:00', '10-25T05:00'] as const
   const lordHowe = ['Australia/Lord_Howe', '04-04T12:00', '04-04T18:00'] as const
   it.each([

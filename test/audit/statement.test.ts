@@ -136,7 +136,8 @@ const fillTable = async (
   const values = rows
     .map(
       ({ id, version, isMarked }) =>
-        `(${idSql[idType](id)}, ${timeSql[versionType](shownIn(zone, version))}, ${isMarked === true ? 'now()' : 'NULL'})`,
+        `(${idSql[idType](id)}, ${timeSql[versionType](shownIn(zone, version))}, ` +
+        `${isMarked === true ? 'now()' : 'NULL'})`,
     )
     .join(', ')
   const empty = `SELECT ${idSql[idType]('1')} AS id, ${timeSql[versionType](startDate)} AS "modifiedTime", now() AS marked WHERE false`

@@ -16,7 +16,10 @@ import { noDeadLetters } from '../../connector/cdk/write/dead-letters'
 import { writeToSinks } from '../../connector/cdk/write/write'
 import { decodeForSnapshot, inChunks } from '../support/decoded-input'
 
-/** A third protocol: `+stream` starts a stream, `stream TAB record` is a record, `#stream TAB state` a state and `!stream` the end of a stream. */
+/**
+ * A third protocol: `+stream` starts a stream, `stream TAB record` is a record, `#stream TAB state` a state and
+ * `!stream` the end of a stream.
+ */
 const toy: Protocol = {
   name: 'toy',
   recognizes: (bytes) => bytes[0] === 0x2b,

@@ -61,7 +61,9 @@ const openGate = () => {
   return { open: () => open(), opened }
 }
 
-/** A reader that gives these events at once, one after the other, and stops at each promise until the test fulfils it. */
+/**
+ * A reader that gives these events at once, one after the other, and stops at each promise until the test fulfils it.
+ */
 const handDriven = (steps: ReadonlyArray<E.Either<Failure, ReaderEvent> | Promise<void>>): Reader<unknown, number> => ({
   name: 'hand-driven',
   read: () =>

@@ -59,34 +59,38 @@ describe('consumeMessages', () => {
   const streams = [stream('a'), stream('b'), stream('c')]
   const service = identifyService('https://one.example.com', undefined)
 
-  it('adds the service to each state, takes it off those it is given, and refuses those of another one, stream by stream', async () => {
-    const messages: Message[] = []
-    const outcome = await consumeMessages(
-      { stop: new AbortController().signal, redactText: (text) => text },
-      { streams, env: undefined, service },
-      {
-        catalog: streams.map(({ name }) => ({ name, syncMode: 'incremental', attributes: O.none })),
-        state: {
-          a: { at: 1, service: service.fingerprint },
-          b: { at: 2, service: identifyService('https://two.example.com', undefined).fingerprint },
-          c: { at: 3 },
+  it(
+    'adds the service to each state, takes it off those it is ' +
+      'given, and refuses those of another one, stream by stream',
+    async () => {
+      const messages: Message[] = []
+      const outcome = await consumeMessages(
+        { stop: new AbortController().signal, redactText: (text) => text },
+        { streams, env: undefined, service },
+        {
+          catalog: streams.map(({ name }) => ({ name, syncMode: 'incremental', attributes: O.none })),
+          state: {
+            a: { at: 1, service: service.fingerprint },
+            b: { at: 2, service: identifyService('https://two.example.com', undefined).fingerprint },
+            c: { at: 3 },
+          },
         },
-      },
-      [async (message) => void messages.push(message)],
-    )
-    expect(outcome).toBe('failed')
-    expect(messages.flatMap((message) => (message._tag === 'Checkpoint' ? [message.state] : []))).toEqual([
-      { given: { at: 1 }, service: service.fingerprint },
-      { given: { at: 3 }, service: service.fingerprint },
-    ])
-    expect(messages.filter(({ _tag }) => _tag === 'Failed')).toMatchObject([
-      {
-        stream: 'b',
-        failure: {
-          _tag: 'Config',
-          message: expect.stringMatching(/state of b is of another service.*reset the stream/),
+        [async (message) => void messages.push(message)],
+      )
+      expect(outcome).toBe('failed')
+      expect(messages.flatMap((message) => (message._tag === 'Checkpoint' ? [message.state] : []))).toEqual([
+        { given: { at: 1 }, service: service.fingerprint },
+        { given: { at: 3 }, service: service.fingerprint },
+      ])
+      expect(messages.filter(({ _tag }) => _tag === 'Failed')).toMatchObject([
+        {
+          stream: 'b',
+          failure: {
+            _tag: 'Config',
+            message: expect.stringMatching(/state of b is of another service.*reset the stream/),
+          },
         },
-      },
-    ])
-  })
+      ])
+    },
+  )
 })

@@ -287,7 +287,8 @@ describe('feedback audit', () => {
       const { status, stdout } = await judge(text)
       expect(status).toBe(1)
       expect(stdout).toBe(
-        'The table differs from the service in 3 buckets:\n  missing: 2\n  stale: 1\nName what differs: --ids 17,2048,30\n',
+        'The table differs from the service in 3 buckets:\n  missing: ' +
+          '2\n  stale: 1\nName what differs: --ids 17,2048,30\n',
       )
       const printed = await judge(text, '--json')
       expect([printed.status, JSON.parse(printed.stdout)]).toEqual([
@@ -352,33 +353,40 @@ describe('feedback audit', () => {
     expect(stderr).toContain(message)
   })
 
-  it('needs a state of the stream from a run that has ended, a config without shares, and a cutoff after the start date', async () => {
-    const other = path('other.json')
-    writeFileSync(other, JSON.stringify({ comments: { fromDate: '2026-01-01' } }))
-    const failed = async (args: ReadonlyArray<string>) => {
-      const { status, stdout, stderr } = await runCommand(
-        auditCommand,
-        ['--dialect', 'snowflake', '--stream', 'reviews', '--table', 't', ...args],
-        { fail: personConventions.reportFailure },
+  it(
+    'needs a state of the stream from a run that has ended, a ' +
+      'config without shares, and a cutoff after the start date',
+    async () => {
+      const other = path('other.json')
+      writeFileSync(other, JSON.stringify({ comments: { fromDate: '2026-01-01' } }))
+      const failed = async (args: ReadonlyArray<string>) => {
+        const { status, stdout, stderr } = await runCommand(
+          auditCommand,
+          ['--dialect', 'snowflake', '--stream', 'reviews', '--table', 't', ...args],
+          { fail: personConventions.reportFailure },
+        )
+        expect([status, stdout]).toEqual([78, ''])
+        return stderr
+      }
+      expect(await failed(['--config', config, '--state', other])).toContain('has no state of reviews')
+      const unfinished = { modifiedTimeFrom: settings().start_date, filters: '', scan: {} }
+      writeFileSync(other, JSON.stringify({ singer_state: { bookmarks: { reviews: unfinished } } }))
+      expect(await failed(['--config', config, '--state', other])).toContain('a first run that has not ended')
+      const later = { modifiedTimeFrom: '2026-01-01T00:00:00.000Z', startDate: '2025-12-31T00:00:00.000Z' }
+      writeFileSync(other, JSON.stringify({ singer_state: { bookmarks: { reviews: later } } }))
+      expect(await failed(['--config', config, '--state', other])).toContain('its table lacks what lies between')
+      writeFileSync(other, JSON.stringify({ ...settings(), partition: { index: 0, count: 2 } }))
+      expect(await failed(['--config', other])).toContain('partition')
+      writeFileSync(
+        other,
+        JSON.stringify({ ...settings(), start_date: new Date(Date.now() + 86_400_000).toISOString() }),
       )
-      expect([status, stdout]).toEqual([78, ''])
-      return stderr
-    }
-    expect(await failed(['--config', config, '--state', other])).toContain('has no state of reviews')
-    const unfinished = { modifiedTimeFrom: settings().start_date, filters: '', scan: {} }
-    writeFileSync(other, JSON.stringify({ singer_state: { bookmarks: { reviews: unfinished } } }))
-    expect(await failed(['--config', config, '--state', other])).toContain('a first run that has not ended')
-    const later = { modifiedTimeFrom: '2026-01-01T00:00:00.000Z', startDate: '2025-12-31T00:00:00.000Z' }
-    writeFileSync(other, JSON.stringify({ singer_state: { bookmarks: { reviews: later } } }))
-    expect(await failed(['--config', config, '--state', other])).toContain('its table lacks what lies between')
-    writeFileSync(other, JSON.stringify({ ...settings(), partition: { index: 0, count: 2 } }))
-    expect(await failed(['--config', other])).toContain('partition')
-    writeFileSync(other, JSON.stringify({ ...settings(), start_date: new Date(Date.now() + 86_400_000).toISOString() }))
-    expect(await failed(['--config', other, '--state', state])).toContain('nothing would be compared')
-    expect(await failed(['--config', config, '--cutoff', '1999-01-01T00:00:00Z'])).toContain(
-      'nothing would be compared',
-    )
-  })
+      expect(await failed(['--config', other, '--state', state])).toContain('nothing would be compared')
+      expect(await failed(['--config', config, '--cutoff', '1999-01-01T00:00:00Z'])).toContain(
+        'nothing would be compared',
+      )
+    },
+  )
 
   it('leaves out rows marked as deleted where the table marks them, which that of the parts does not', async () => {
     const marking = path('tombstones.json')

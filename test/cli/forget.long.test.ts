@@ -129,7 +129,8 @@ describe('feedback forget', () => {
     expect(stdout).toMatch(/^Forgotten at 2\S+Z, by SHA-256 of the id:\n {2}[0-9a-f]{64}\n/)
     expect(stdout).toMatch(/^reviews +1 +0$/m)
     expect(stdout).toContain(
-      'Not searched, since no id of a review that is known here is in them: categories, entity_ratings, locations, providers, sources.',
+      'Not searched, since no id of a review that is known here is in ' +
+        'them: categories, entity_ratings, locations, providers, sources.',
     )
     const again = await runCommand(forgetCommand, ['--db', path, '--review', `${gone.id},1`])
     expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('No table had rows of them.')])

@@ -138,7 +138,8 @@ describe('where an output file has no room', () => {
     const { status, stderr } = await runInto('/dev/null', 'feedback', argsOf(out), { limit: '8' })
     expect([status, stderr]).toEqual([
       75,
-      `${out} cannot be written: the disk is full, or the file has reached the largest size allowed. Make room and run again.\n`,
+      `${out} cannot be written: the disk is full, or the file has ` +
+        `reached the largest size allowed. Make room and run again.\n`,
     ])
     const folder = dirname(out)
     expect(readdirSync(folder).filter((name) => name.startsWith(`${basename(out)}.`))).toEqual([])

@@ -66,7 +66,9 @@ describe('--memory-limit', () => {
     expect((await run('query', '--db', db, '--memory-limit', '512MB', '--json', sorted)).status).toBe(0)
     expect(await run('query', '--db', db, '--memory-limit', '32MB', sorted)).toMatchObject({
       status: 78,
-      stderr: `${db}: the query needs more memory than the limit of 32MB, and the folder beside the file for what does not fit, ${db}.tmp, cannot be made. Check who may write there, or raise the limit with --memory-limit.`,
+      stderr:
+        `${db}: the query needs more memory than the limit of 32MB, and the folder beside the file for what does ` +
+        `not fit, ${db}.tmp, cannot be made. Check who may write there, or raise the limit with --memory-limit.`,
     })
   })
 
@@ -109,7 +111,9 @@ describe('--memory-limit', () => {
     expect(await query('32MB')).toEqual({
       status: 78,
       stdout: expect.stringContaining('"type": "config_error"'),
-      stderr: `${db}: the query needs more memory than the limit of 32MB. Raise it with --memory-limit, such as 64MB. The file was not changed.`,
+      stderr:
+        `${db}: the query needs more memory than the limit of 32MB. Raise ` +
+        'it with --memory-limit, such as 64MB. The file was not changed.',
     })
     expect(await query('512MB')).toEqual({ status: 0, stdout: '{"n":5000000}\n', stderr: '' })
   })

@@ -52,7 +52,9 @@ const schema = {
   },
 }
 const rows = [
-  `{"id":1,"modifiedTime":"2026-01-01T00:00:00.000Z","location":{"id":9007199254740993,"name":"North, \\"one\\"","the \\"house\\"":"h","opened":"2020-02-29","isOpen":true,"share":0.25,"address":{"city":"Köln"},"extra":{"n":12345678901234567890}},"source":{"name":"=A1"},"contents":[{"response":"Good"}]}`,
+  '{"id":1,"modifiedTime":"2026-01-01T00:00:00.000Z","location":{"id":9007199254740993,"name":"North, ' +
+    `\\"one\\"","the ` +
+    `\\"house\\"":"h","opened":"2020-02-29","isOpen":true,"share":0.25,"address":{"city":"Köln"},"extra":{"n":12345678901234567890}},"source":{"name":"=A1"},"contents":[{"response":"Good"}]}`,
   `{"id":2,"modifiedTime":"2026-01-02T00:00:00.000Z","location":{"id":2,"name":"South","isOpen":false},"source":{"name":""},"contents":[]}`,
   `{"id":3,"modifiedTime":"2026-01-03T00:00:00.000Z","location":null,"source":{"name":null},"contents":null}`,
 ]
@@ -145,7 +147,8 @@ describe('a member of a nested value', () => {
     )
     const location = /"location":(\{.*?\}\}),"source"/.exec(rows[0] ?? '')?.[1]
     expect(stdout).toBe(
-      `{"location":${location},"n":"North, \\"one\\"","big":12345678901234567890,"m":12345678901234567890,"address":{"city":"Köln"},"(contents[0]).response":"Good"}\n`,
+      `{"location":${location},"n":"North, ` +
+        `\\"one\\"","big":12345678901234567890,"m":12345678901234567890,"address":{"city":"Köln"},"(contents[0]).response":"Good"}\n`,
     )
   })
 
@@ -510,7 +513,10 @@ describe('without SQL, on a terminal', () => {
   const ctrlD = '\u0004'
   const up = '\u001b[A'
 
-  /** Types each text once the shell waits for it; `now` are typed while the text before is still at work. Returns all that the terminal shows. */
+  /**
+   * Types each text once the shell waits for it; `now` are typed while the text before is still at work. Returns all
+   * that the terminal shows.
+   */
   const type = async (texts: ReadonlyArray<string | { readonly now: string }>, ...args: ReadonlyArray<string>) => {
     const keys = new PassThrough()
     let shown = ''

@@ -312,7 +312,8 @@ describe('a question', () => {
       })
       expect(asked.status).toBe(78)
       expect(asked.stderr).toContain(
-        `There is no table or view ${name}. It is a view of the reviews, and the file has none yet: read the stream reviews into it first.`,
+        `There is no table or view ${name}. It is a view of the reviews, ` +
+          'and the file has none yet: read the stream reviews into it first.',
       )
     }
   })

@@ -146,7 +146,8 @@ describe('feedback report', () => {
     rmSync(regions)
     expect([status, stderr]).toEqual([
       0,
-      'The regions file names the location 99, which no review has.\nThe regions file names the location "No such place", which no review has.\n',
+      'The regions file names the location 99, which no review has.\nThe ' +
+        'regions file names the location "No such place", which no review has.\n',
     ])
     expect(stdout).toContain('## Regions')
   })

@@ -90,7 +90,8 @@ describe('feedback sync', () => {
     expect(moved.status).toBe(0)
     expect(moved.stderr.match(/start_date moved back/g)).toHaveLength(2)
     expect(moved.stderr).toContain(
-      `reviews, review_contents: start_date moved back from ${late} to ${early}, so everything since then is read again.`,
+      `reviews, review_contents: start_date moved back from ${late} ` +
+        `to ${early}, so everything since then is read again.`,
     )
     expect(moved.stderr).toContain('deleted_reviews: start_date moved back')
     expect(await reviewIds(db)).toEqual(ids.all)

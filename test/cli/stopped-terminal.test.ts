@@ -13,7 +13,9 @@ it.skipIf(!hasScript)(
     const sandbox = await startSmallSandbox({ reviews: 400, latency: { minMs: 60, maxMs: 60 } })
     const config = writeTempFile({ ...sandboxConfig(sandbox), page_size: 20 })
     const output = newTempPath('txt')
-    const command = `'${process.execPath}' '${programPath('feedback')}' sync --config '${config}' --db '${newTempPath('duckdb')}' --select reviews > '${output}'`
+    const command =
+      `'${process.execPath}' '${programPath('feedback')}' sync --config ` +
+      `'${config}' --db '${newTempPath('duckdb')}' --select reviews > '${output}'`
     const terminal = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'] })
     onTestFinished(() => void terminal.kill('SIGKILL'))
     let isStopped = false

@@ -42,7 +42,8 @@ describe('feedback sync', () => {
       'entity_ratings',
     ])
     expect(stderr).toBe(
-      'Skipped comments, transparency_reviews, entity_ratings: the config names no entities, so there is nothing to read. Set entities.',
+      'Skipped comments, transparency_reviews, entity_ratings: the config ' +
+        'names no entities, so there is nothing to read. Set entities.',
     )
   })
 

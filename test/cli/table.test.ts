@@ -38,7 +38,8 @@ it('rates scans, not the streams that share one, and sums up', () => {
 
 it('gives a single stream one row, without a total', () => {
   expect(formatSyncOutcome([outcome('sources', { records: 4, seconds: 2 })])).toBe(
-    'stream   status    records  seconds  records/s  cursor\nsources  complete        4      2.0             2026-01-01T00:00:00.000Z\n',
+    'stream   status    records  seconds  records/s  cursor\nsources  ' +
+      'complete        4      2.0             2026-01-01T00:00:00.000Z\n',
   )
 })
 

@@ -5,8 +5,8 @@ import { destinationFormat } from '../../connector/cli/feedback-destination'
 import { sourceFormat } from '../../connector/config/source'
 import { schemaAlternatives, schemaProperties, walkSchema } from '../support/schema-walk'
 
-// A model of the form that a platform draws from a spec. It opens every group, also those that nobody touches, fills constants
-// and defaults into them, and cannot be submitted while a required child of any group has no value.
+// A model of the form that a platform draws from a spec. It opens every group, also those that nobody touches, fills
+// constants and defaults into them, and cannot be submitted while a required child of any group has no value.
 
 type Form = Readonly<Record<string, unknown>>
 const isForm = (value: unknown): value is Form => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -24,8 +24,8 @@ export const readEnv = (file) =>
   )
 
 /**
- * Runs on this machine what the image would run: its entry point, another of its commands or a shell, with only the given
- * environment, and paths below a mount turned into those of this machine.
+ * Runs on this machine what the image would run: its entry point, another of its commands or a shell, with only the
+ * given environment, and paths below a mount turned into those of this machine.
  */
 export const runContainer = ({ entrypoint = 'source-feedback', args, env, mounts }, stdio) => {
   const start = (own) => ({ cwd: home('empty'), env: { PATH: process.env.PATH, ...own }, stdio })

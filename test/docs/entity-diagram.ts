@@ -57,7 +57,10 @@ const box = <Env>({ name, schema, primaryKey, cursor }: Stream<Env>): string => 
     const type = declared.format === 'date-time' ? 'timestamp' : schemaTypes(declared).find((one) => one !== 'null')
     const keys = [...(primaryKey.includes(path) ? ['PK'] : []), ...(ends.includes(path) ? ['FK'] : [])].join(', ')
     const remark = inner === undefined ? (cursors.includes(path) ? 'cursor' : '') : `its ${inner}`
-    return `    ${[String(type), attribute, keys, remark === '' ? '' : `"${remark}"`].filter((word) => word !== '').join(' ')}`
+    return (
+      '    ' +
+      [String(type), attribute, keys, remark === '' ? '' : `"${remark}"`].filter((word) => word !== '').join(' ')
+    )
   })
   return [`  ${name} {`, ...lines, '  }'].join('\n')
 }

@@ -102,8 +102,8 @@ const cutShort: Reply = (_, to) => {
 }
 
 /**
- * A check: what answers, and what else the config says. `url`: in place of the server's address, which `https:` stands for; `path`:
- * behind it. `isUntrusted`: a service over https whose certificate nobody trusts.
+ * A check: what answers, and what else the config says. `url`: in place of the server's address, which `https:` stands
+ * for; `path`: behind it. `isUntrusted`: a service over https whose certificate nobody trusts.
  */
 type Scenario = {
   readonly path?: string
@@ -437,7 +437,6 @@ describe('the messages of first-sync.md', () => {
     'api/http/token-exchange.ts',
     'api/http/token.ts',
     'api/http/url.ts',
-    'api/http/retry.ts',
     'api/http/send.ts',
     'reading/clock.ts',
   ]

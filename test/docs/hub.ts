@@ -2,7 +2,10 @@ import { stringify } from 'yaml'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { schemaAlternatives, schemaProperties } from '../support/schema-walk'
 
-/** A fraction has none: Meltano 4.4.1 cannot write what its kind `decimal` makes of one into the config. It passes a text. */
+/**
+ * A fraction has none: Meltano 4.4.1 cannot write what its kind `decimal` makes of one into the config. It passes a
+ * text.
+ */
 const kinds: Readonly<Record<string, string>> = {
   integer: 'integer',
   boolean: 'boolean',
@@ -73,20 +76,25 @@ export const hubSettings = ({ settings: spec }: Pick<SingerDescription, 'setting
 type HubTexts = { readonly definition: string; readonly prereq: string; readonly usage: string }
 
 const prerequisite =
-  'Node 20.19 or later, and the npm package `feedback-connector` installed in the project: the executable is a program of Node, so that no `pip_url` names it.'
+  'Node 20.19 or later, and the npm package `feedback-connector` installed in the ' +
+  'project: the executable is a program of Node, so that no `pip_url` names it.'
 
 const texts: Readonly<Record<string, HubTexts>> = {
   'tap-feedback': {
     definition: 'reads reviews, their deletions and what they are made of from a Feedback Data Service',
     prereq: prerequisite,
     usage:
-      'A run sends what changed since the last one, and goes on where an interrupted run stopped. `deleted_reviews` names what to delete. The last minutes before the cursor are read again, so that a row may come twice under its key.',
+      'A run sends what changed since the last one, and goes on where an interrupted ' +
+      'run stopped. `deleted_reviews` names what to delete. The last minutes before ' +
+      'the cursor are read again, so that a row may come twice under its key.',
   },
   'target-feedback': {
     definition: 'writes visits and locations to a Feedback Data Service',
     prereq: prerequisite,
     usage:
-      'A stream goes to the object of its own name, `visit_records` or `locations`, unless the setting `streams` names another. Set `dry_run` first: the run then tells what it would send. Rejected records go to the file of `dead_letter_path`.',
+      'A stream goes to the object of its own name, `visit_records` or `locations`, ' +
+      'unless the setting `streams` names another. Set `dry_run` first: the run then ' +
+      'tells what it would send. Rejected records go to the file of `dead_letter_path`.',
   },
 }
 

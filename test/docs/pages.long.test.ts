@@ -32,7 +32,10 @@ afterAll(async () => {
 
 const installed = join(__dirname, '..', '..', 'node_modules', '.bin')
 
-/** Runs the shell commands of a page one after the other, stand-ins in place of docker and kubectl; stops at the first that fails. */
+/**
+ * Runs the shell commands of a page one after the other, stand-ins in place of docker and kubectl; stops at the first
+ * that fails.
+ */
 const runPage = (page: string): Promise<{ readonly status: number | null; readonly output: string }> =>
   new Promise((resolve) => {
     const script = ['set -euo pipefail', ...codeBlocks(page, 'sh').map((text) => fillIn(text, sandbox))].join('\n')

@@ -57,7 +57,8 @@ describe('the script that audits', () => {
   ])('ends as it should where %s', async (_, answer, outcome) => {
     expect(
       await run(
-        'feedback sync --config config.json --db audit.duckdb > log && feedback state export --db audit.duckdb --out state.json',
+        'feedback sync --config config.json --db audit.duckdb > log ' +
+          '&& feedback state export --db audit.duckdb --out state.json',
       ),
     ).toMatchObject({ status: 0 })
     // It answers only if it is given a statement.

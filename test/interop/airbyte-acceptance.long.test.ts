@@ -240,16 +240,20 @@ describe('TestDiscovery', () => {
       ).toEqual([])
   })
 
-  it('test_primary_keys_exist_in_schema and test_primary_keys_data_type: each primary key is declared, with a scalar type that is not null', () => {
-    for (const { name, json_schema, source_defined_primary_key = [] } of streams) {
-      expect([name, source_defined_primary_key.length]).not.toContain(0)
-      for (const [key = ''] of source_defined_primary_key) {
-        const types = schemaTypes(schemaProperties(json_schema)[key] ?? {})
-        expect(types.length).toBeGreaterThan(0)
-        expect(types.filter((type) => type === 'object' || type === 'array' || type === 'null')).toEqual([])
+  it(
+    'test_primary_keys_exist_in_schema and test_primary_keys_data_type: ' +
+      'each primary key is declared, with a scalar type that is not null',
+    () => {
+      for (const { name, json_schema, source_defined_primary_key = [] } of streams) {
+        expect([name, source_defined_primary_key.length]).not.toContain(0)
+        for (const [key = ''] of source_defined_primary_key) {
+          const types = schemaTypes(schemaProperties(json_schema)[key] ?? {})
+          expect(types.length).toBeGreaterThan(0)
+          expect(types.filter((type) => type === 'object' || type === 'array' || type === 'null')).toEqual([])
+        }
       }
-    }
-  })
+    },
+  )
 
   it('test_streams_has_sync_modes: each stream supports a sync mode', () => {
     expect(streams.filter(({ supported_sync_modes }) => supported_sync_modes.length === 0)).toEqual([])
@@ -314,27 +318,31 @@ describe('TestBasicRead', () => {
     }
   })
 
-  it('test_airbyte_trace_message_on_failure and test_fail_read_with_bad_catalog: a wrong catalog ends the read with a config error', async () => {
-    const ran = await read({
-      streams: [
-        {
-          stream: {
-            name: '__AIRBYTE__stream_that_does_not_exist',
-            json_schema: {},
-            supported_sync_modes: ['full_refresh'],
+  it(
+    'test_airbyte_trace_message_on_failure and test_fail_read_with_bad_catalog: ' +
+      'a wrong catalog ends the read with a config error',
+    async () => {
+      const ran = await read({
+        streams: [
+          {
+            stream: {
+              name: '__AIRBYTE__stream_that_does_not_exist',
+              json_schema: {},
+              supported_sync_modes: ['full_refresh'],
+            },
+            sync_mode: 'full_refresh',
+            destination_sync_mode: 'append',
           },
-          sync_mode: 'full_refresh',
-          destination_sync_mode: 'append',
-        },
-      ],
-    })
-    const errors = lines(ran, 'TRACE').flatMap(({ trace }) => trace?.error ?? [])
-    expect(only(errors).failure_type).toBe('config_error')
-    expect(ran.status).not.toBe(0)
-    const invalid = await read({ streams: [{ stream: { name: 'reviews' }, sync_mode: 'INVALID' }] })
-    expect(only(lines(invalid, 'TRACE')).trace?.error?.message).toContain('sync_mode')
-    expect(invalid.status).not.toBe(0)
-  })
+        ],
+      })
+      const errors = lines(ran, 'TRACE').flatMap(({ trace }) => trace?.error ?? [])
+      expect(only(errors).failure_type).toBe('config_error')
+      expect(ran.status).not.toBe(0)
+      const invalid = await read({ streams: [{ stream: { name: 'reviews' }, sync_mode: 'INVALID' }] })
+      expect(only(lines(invalid, 'TRACE')).trace?.error?.message).toContain('sync_mode')
+      expect(invalid.status).not.toBe(0)
+    },
+  )
 
   it('test_stream_statuses: each stream starts, runs and completes', () => {
     for (const { name } of streams) {
@@ -399,21 +407,26 @@ describe('TestIncremental', () => {
     await large.close()
   })
 
-  // Airbyte's own test wants a read without records that succeeds; that would hide every change until then (acceptance-test-config.yml).
-  it('test_state_with_abnormally_large_values: a read from a state in the future has no records, and fails with what fixes it', async () => {
-    const future = JSON.parse(readFileSync(join(root, 'test', 'acceptance', 'future_state.json'), 'utf8'))
-    expect(future.length).toBeGreaterThanOrEqual(2)
-    const ran = await read(configureStreams(streams, 'incremental'), future)
-    expect(ran.status).toBe(1)
-    const named = future.map((state: NonNullable<AirbyteLine['state']>) => state.stream.stream_descriptor.name)
-    expect(lines(ran, 'RECORD').filter(({ record }) => named.includes(record?.stream))).toEqual([])
-    const failures = lines(ran, 'TRACE').flatMap(({ trace }) => trace?.error ?? [])
-    expect(failures).toHaveLength(named.length)
-    for (const { failure_type, message } of failures)
-      expect([failure_type, message]).toEqual(['config_error', expect.stringContaining('Refresh or Clear')])
-    const saved = lines(ran, 'STATE').map(({ state }) => state?.stream.stream_descriptor.name)
-    expect(saved.filter((name) => named.includes(name))).toEqual([])
-  })
+  // Airbyte's own test wants a read without records that succeeds; that would hide every change until then
+  // (acceptance-test-config.yml).
+  it(
+    'test_state_with_abnormally_large_values: a read from a state ' +
+      'in the future has no records, and fails with what fixes it',
+    async () => {
+      const future = JSON.parse(readFileSync(join(root, 'test', 'acceptance', 'future_state.json'), 'utf8'))
+      expect(future.length).toBeGreaterThanOrEqual(2)
+      const ran = await read(configureStreams(streams, 'incremental'), future)
+      expect(ran.status).toBe(1)
+      const named = future.map((state: NonNullable<AirbyteLine['state']>) => state.stream.stream_descriptor.name)
+      expect(lines(ran, 'RECORD').filter(({ record }) => named.includes(record?.stream))).toEqual([])
+      const failures = lines(ran, 'TRACE').flatMap(({ trace }) => trace?.error ?? [])
+      expect(failures).toHaveLength(named.length)
+      for (const { failure_type, message } of failures)
+        expect([failure_type, message]).toEqual(['config_error', expect.stringContaining('Refresh or Clear')])
+      const saved = lines(ran, 'STATE').map(({ state }) => state?.stream.stream_descriptor.name)
+      expect(saved.filter((name) => named.includes(name))).toEqual([])
+    },
+  )
 })
 
 describe('TestConnectorAttributes', () => {
@@ -423,10 +436,14 @@ describe('TestConnectorAttributes', () => {
     expect(streams.filter(({ source_defined_primary_key = [] }) => source_defined_primary_key.length === 0)).toEqual([])
   })
 
-  it('test_certified_connector_has_allowed_hosts and test_certified_connector_has_suggested_streams: the metadata lists both', () => {
-    expect(metadata()).toMatch(/allowedHosts:\n +hosts:\n +- /)
-    expect(metadata()).toMatch(/suggestedStreams:\n +streams:\n +- /)
-  })
+  it(
+    'test_certified_connector_has_allowed_hosts and ' +
+      'test_certified_connector_has_suggested_streams: the metadata lists both',
+    () => {
+      expect(metadata()).toMatch(/allowedHosts:\n +hosts:\n +- /)
+      expect(metadata()).toMatch(/suggestedStreams:\n +streams:\n +- /)
+    },
+  )
 })
 
 describe('the output of the source', () => {

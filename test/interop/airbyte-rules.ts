@@ -118,13 +118,19 @@ const headingErrors = (actual: ReadonlyArray<string>, name: string): ReadonlyArr
 const beginnings = (name: string, kind: 'source' | 'destination'): Readonly<Record<string, string>> => {
   const Kinds = kind === 'source' ? 'Sources' : 'Destinations'
   return {
-    [name]: `<HideInUI>\n\nThis page contains the setup guide and reference information for the [${name}]({docs_link}) ${kind} connector.\n\n</HideInUI>`,
-    'For Airbyte Cloud:': `1. [Log into your Airbyte Cloud]({docs_link}) account.\n2. Click ${Kinds} and then click + New ${kind}.\n3. On the Set up the ${kind} page, select ${name} from the ${Kinds.slice(0, -1)} type dropdown.\n4. Enter a name for the ${name} connector.`,
+    [name]:
+      `<HideInUI>\n\nThis page contains the setup guide and reference information ` +
+      `for the [${name}]({docs_link}) ${kind} connector.\n\n</HideInUI>`,
+    'For Airbyte Cloud:':
+      `1. [Log into your Airbyte Cloud]({docs_link}) account.\n2. Click ${Kinds} and then ` +
+      `click + New ${kind}.\n3. On the Set up the ${kind} page, select ${name} from the ` +
+      `${Kinds.slice(0, -1)} type dropdown.\n4. Enter a name for the ${name} connector.`,
     'For Airbyte Open Source:': '1. Navigate to the Airbyte Open Source dashboard.',
     'Supported sync modes': `The ${name} ${kind} connector supports the following [sync modes]({docs_link}):`,
     Tutorials: `Now that you have set up the ${name} ${kind} connector, check out the following ${name} tutorials:`,
     'IP allow list':
-      'If you use Airbyte Cloud and your organization restricts access to specific IPs, add the [Airbyte Cloud IP addresses]({docs_link}) to your allow list.',
+      'If you use Airbyte Cloud and your organization restricts access to specific ' +
+      'IPs, add the [Airbyte Cloud IP addresses]({docs_link}) to your allow list.',
     Changelog: '<details>\n  <summary>Expand to review</summary>\n',
   }
 }
@@ -170,7 +176,8 @@ const documentationRules: ReadonlyArray<AirbyteRule> = [
   {
     name: 'Links used in connector documentation are valid',
     otherwise:
-      'asks no server, since a test asks none but its own: a link leads over https to the documentation of the platform or stands for your service',
+      'asks no server, since a test asks none but its own: a link leads over ' +
+      'https to the documentation of the platform or stands for your service',
     find: ({ page = '' }) =>
       [...page.matchAll(/(?<!example: )\bhttps?:\/\/[^\s`)]+/g)].flatMap(([link]) =>
         unless(
@@ -422,7 +429,8 @@ const otherRules: ReadonlyArray<AirbyteRule> = [
   {
     name: 'Connector Version Increment Check',
     otherwise:
-      'held against the version on the main branch of the platform, where this connector has none yet: any version passes until then',
+      'held against the version on the main branch of the platform, ' +
+      'where this connector has none yet: any version passes until then',
     find: (connector) =>
       unless(
         compareVersions(data(connector).dockerImageTag, connector.released ?? '0.0.0') > 0,

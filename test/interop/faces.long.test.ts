@@ -36,7 +36,10 @@ const read = async (state?: unknown) =>
     ...['--catalog', files.put('catalog.json', configureStreams(await discover(), 'incremental'))],
     ...(state === undefined ? [] : ['--state', files.put('state.json', state)]),
   ])
-/** Some states hold the service's time at the start of the run, or the distance of a clock from it, which differ between two runs. */
+/**
+ * Some states hold the service's time at the start of the run, or the distance of a clock from it, which differ between
+ * two runs.
+ */
 const withoutClock = (states: Readonly<Record<string, object>>) =>
   Object.fromEntries(
     Object.entries(states).map(([name, state]) => [

@@ -7,7 +7,8 @@ import { startTestSandbox } from '../support/sandbox'
 import { schemaProperties } from '../support/schema-walk'
 import { addMetadata, createTapRunner, readBookmark, recordKeys, selectAll, selectAutomatic } from './tap'
 
-// The cases of singer-io's tap-tester under their own names, over the built tap: its own runner needs the vendor's service.
+// The cases of singer-io's tap-tester under their own names, over the built tap: its own runner needs the vendor's
+// service.
 
 let sandbox: Sandbox
 let files: JsonFolder
@@ -62,21 +63,25 @@ describe('the tap', () => {
     }
   })
 
-  it('automatic_fields: sends only keys and cursor of a stream without selected attributes, in RECORD, SCHEMA and required', async () => {
-    const { stdout } = await runTap({ catalog: selectAutomatic(streams) })
-    for (const stream of streams) {
-      const { tap_stream_id, key_properties, replication_key = '' } = stream
-      const automatic = [...new Set([...key_properties, replication_key])].filter((name) => name !== '').sort()
-      const records = singerRecords(stdout, tap_stream_id)
-      expect([tap_stream_id, records.length]).not.toContain(0)
-      for (const record of records) expect(Object.keys(record).sort()).toEqual(automatic)
-      const schema = singerLines(stdout).flatMap((line) =>
-        line.type === 'SCHEMA' && line.stream === tap_stream_id ? [line.schema] : [],
-      )
-      expect(schema.map((one) => Object.keys(schemaProperties(one)).sort())).toEqual([automatic])
-      expect(automatic).toEqual(expect.arrayContaining([schema[0]?.required ?? []].flat()))
-    }
-  })
+  it(
+    'automatic_fields: sends only keys and cursor of a stream ' +
+      'without selected attributes, in RECORD, SCHEMA and required',
+    async () => {
+      const { stdout } = await runTap({ catalog: selectAutomatic(streams) })
+      for (const stream of streams) {
+        const { tap_stream_id, key_properties, replication_key = '' } = stream
+        const automatic = [...new Set([...key_properties, replication_key])].filter((name) => name !== '').sort()
+        const records = singerRecords(stdout, tap_stream_id)
+        expect([tap_stream_id, records.length]).not.toContain(0)
+        for (const record of records) expect(Object.keys(record).sort()).toEqual(automatic)
+        const schema = singerLines(stdout).flatMap((line) =>
+          line.type === 'SCHEMA' && line.stream === tap_stream_id ? [line.schema] : [],
+        )
+        expect(schema.map((one) => Object.keys(schemaProperties(one)).sort())).toEqual([automatic])
+        expect(automatic).toEqual(expect.arrayContaining([schema[0]?.required ?? []].flat()))
+      }
+    },
+  )
 
   it('deselected: does not read a stream that is not selected, and keeps its bookmark', async () => {
     const state = { bookmarks: { reviews: { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }, foreign: { at: 1 } } }

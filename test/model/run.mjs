@@ -23,7 +23,8 @@ const installChecker = () => {
     const { status, error } = spawnSync('mvn', ['-q', '-B', '-f', join(here, 'pom.xml'), ...goal], { stdio: 'inherit' })
     if (error !== undefined || status !== 0)
       fail(
-        'The checker cannot be installed. It needs a JDK, Maven and Maven Central: apt-get install default-jdk-headless maven.',
+        'The checker cannot be installed. It needs a JDK, Maven and ' +
+          'Maven Central: apt-get install default-jdk-headless maven.',
       )
     writeFileSync(installed, pom)
   }

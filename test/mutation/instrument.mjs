@@ -16,8 +16,8 @@ const isEmptyArrow = (node) =>
   types.isArrowFunctionExpression(node) && types.isIdentifier(node.body, { name: 'undefined' })
 
 /**
- * Moves the switch of each arrow function that a mutant empties into the function: where functions are declared the switch would be read
- * once, as the file is loaded, and each of these mutants would need a process of its own.
+ * Moves the switch of each arrow function that a mutant empties into the function: where functions are declared the
+ * switch would be read once, as the file is loaded, and each of these mutants would need a process of its own.
  */
 const moveSwitches = (text) => {
   const options = { configFile: false, babelrc: false, parserOpts: { plugins: ['typescript'] } }

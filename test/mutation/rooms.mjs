@@ -1,8 +1,8 @@
 /**
- * The rooms that are mutated, and the tests that look at their mutants: those of the room itself that take no more than a second.
- * `files`: the tests that look at one file, in their order, where not all of the room do. `later`: tests that come after all others.
- * `without`: files and names of tests that are left out, since they take seconds or look at whole programs. What only these would kill
- * counts as survived.
+ * The rooms that are mutated, and the tests that look at their mutants: those of the room itself that take no more than
+ * a second. `files`: the tests that look at one file, in their order, where not all of the room do. `later`: tests that
+ * come after all others. `without`: files and names of tests that are left out, since they take seconds or look at
+ * whole programs. What only these would kill counts as survived.
  */
 export const rooms = {
   reading: { tests: 'test/reading', later: ['read.test.ts', 'assumptions.test.ts'], env: { DRAWS: '0.5' } },

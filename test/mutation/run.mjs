@@ -40,7 +40,9 @@ const install = () => {
   if (status !== 0) fail('npm ci in test/mutation/ failed')
 }
 
-/** Runs the tests of a plan; resolves to their exit status, or undefined where they told nothing more and were ended. */
+/**
+ * Runs the tests of a plan; resolves to their exit status, or undefined where they told nothing more and were ended.
+ */
 const runTests = (room, planPath, plan) =>
   new Promise((resolve) => {
     writeFileSync(planPath, JSON.stringify(plan))
@@ -173,7 +175,8 @@ const main = async () => {
       const gone = [...known].filter((one) => !alive.some((other) => other.name === one))
       const all = counts.killed + alive.length
       process.stdout.write(
-        `${name}/${file}: ${all} mutants, ${counts.killed} killed (${counts.timedOut} by their time), ${alive.length} survived: ${percent(counts.killed, all)}${isJudged ? '' : '; not judged yet'}\n`,
+        `${name}/${file}: ${all} mutants, ${counts.killed} killed (${counts.timedOut} by their time), ` +
+          `${alive.length} survived: ${percent(counts.killed, all)}${isJudged ? '' : '; not judged yet'}\n`,
       )
       for (const one of fresh) process.stdout.write(`  not in survivors.md, line ${one.line}:\n  - ${one.name}\n`)
       for (const one of gone) process.stdout.write(`  killed now, remove it from survivors.md:\n  - ${one}\n`)

@@ -46,8 +46,8 @@ const runOnce = async (run: () => unknown, limit: number): Promise<'passed' | 'f
 }
 
 /**
- * Runs each test first without a mutant, then once with each mutant that it reaches and that is still alive: all in one process, since
- * a process for each mutant would take longer to load than its tests take to run.
+ * Runs each test first without a mutant, then once with each mutant that it reaches and that is still alive: all in one
+ * process, since a process for each mutant would take longer to load than its tests take to run.
  */
 export default class MutantRunner extends TestRunner {
   async runTask(test: Parameters<TestRunner['onBeforeRunTask']>[0]): Promise<void> {

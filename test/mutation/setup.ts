@@ -1,12 +1,16 @@
 import fc from 'fast-check'
 import { beforeEach, vi } from 'vitest'
 
-/** The same values for each mutant, so that none is killed by chance; a failure is not shrunk, since nobody reads it. */
+/**
+ * The same values for each mutant, so that none is killed by chance; a failure is not shrunk, since nobody reads it.
+ */
 fc.configureGlobal({ seed: 20_261_123, endOnFailure: true })
 
 const left = process.env.MUTATION_WITHOUT
 const leftOut = left ? new RegExp(left) : undefined
-/** The name of the test that runs. This file is loaded for each file of tests, and what it mocks is kept from the first. */
+/**
+ * The name of the test that runs. This file is loaded for each file of tests, and what it mocks is kept from the first.
+ */
 const current = globalThis as { mutantTestName?: string }
 
 /** Making the views takes most of what a load of one record does: only tests that are named after them make any. */

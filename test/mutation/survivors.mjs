@@ -25,8 +25,8 @@ const declarationAt = (lines, line) =>
     .findLast((name) => name !== undefined) ?? 'the file'
 
 /**
- * A mutant as survivors.md names it: its declaration and both texts, which stay the same when lines above it come and go. The same
- * change at several places of a declaration has a number.
+ * A mutant as survivors.md names it: its declaration and both texts, which stay the same when lines above it come and
+ * go. The same change at several places of a declaration has a number.
  */
 const nameMutants = ({ source, mutants }) => {
   const lines = source.split('\n')
@@ -36,7 +36,9 @@ const nameMutants = ({ source, mutants }) => {
     )
     .map((mutant) => ({
       mutant,
-      name: `\`${declarationAt(lines, mutant.location.start.line)}\`: ${inCode(textBetween(lines, mutant.location))} → ${inCode(mutant.replacement)}`,
+      name:
+        `\`${declarationAt(lines, mutant.location.start.line)}\`: ` +
+        `${inCode(textBetween(lines, mutant.location))} → ${inCode(mutant.replacement)}`,
     }))
   return named.map(({ mutant, name }, n) => {
     const same = named.filter((other) => other.name === name)
@@ -55,7 +57,9 @@ export const readReport = (report) => {
   }
 }
 
-/** The mutants that survivors.md lists, by file: a heading each, a reason, and below it the mutants that it is true of. */
+/**
+ * The mutants that survivors.md lists, by file: a heading each, a reason, and below it the mutants that it is true of.
+ */
 export const readSurvivors = (text) => {
   const listed = new Map()
   let names

@@ -141,7 +141,10 @@ export type Step = {
   readonly options?: JobOptions
   readonly expected: Expected
 }
-/** What is not named is as after a good job: completed at the first attempt, all acknowledged, counts agree, nothing inactive. */
+/**
+ * What is not named is as after a good job: completed at the first attempt, all acknowledged, counts agree, nothing
+ * inactive.
+ */
 export type Expected = Partial<Omit<Outcome, 'log'>> & {
   readonly says?: RegExp
   /** What differs where the platform sends no ids and no statuses. */

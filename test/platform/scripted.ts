@@ -13,7 +13,10 @@ export const scriptedSource = (lines: ReadonlyArray<Json>, end: SourceEnd = 0): 
   env: { SOURCE_LINES: writeTempFile(formatLines(lines), 'jsonl') },
 })
 
-/** A destination that keeps all it gets in a file and gives back each state. It stands for any destination beside our source. */
+/**
+ * A destination that keeps all it gets in a file and gives back each state. It stands for any destination beside our
+ * source.
+ */
 export type ObedientDestination = Connector & { readonly received: string }
 
 const keepAll = String.raw`tee -a "$RECEIVED" | grep --line-buffered "^.\"type\":\"STATE\"" || true`

@@ -18,7 +18,10 @@ const faults = (...plan: ReadonlyArray<object>) => {
   if (decoded._tag === 'Left') throw new Error(decoded.left)
   return { faults: decoded.right }
 }
-/** The service is down from the third page of reviews on, for so many requests; each says to wait longer than the config allows. */
+/**
+ * The service is down from the third page of reviews on, for so many requests; each says to wait longer than the config
+ * allows.
+ */
 const outage = (times: number) => ({
   service: faults({ kind: '503', operation: 'exportReviews', from: 3, times, retry_after: 60 }),
   config: { timeouts: { max_wait_seconds: 1 }, rate_limit: { max_concurrency: 1 } },

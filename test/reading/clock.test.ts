@@ -75,7 +75,8 @@ describe('the cutoff', () => {
         {
           level: 'warn',
           message:
-            "The clock here is 60 s ahead of the service's (2026-01-31T12:00:00.700Z). The service's is used; set the clock of this machine.",
+            "The clock here is 60 s ahead of the service's (2026-01-31T12:00:00.700Z). " +
+            "The service's is used; set the clock of this machine.",
         },
       ],
     ])

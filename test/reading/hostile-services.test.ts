@@ -9,7 +9,10 @@ import { anyHostileService, type HostileClass, hostileClasses } from '../support
 
 const lookback = 600_000
 
-/** Complete runs that lack a row. An empty list is complete where nothing is known: the cursor stays, and the next run reads it. */
+/**
+ * Complete runs that lack a row. An empty list is complete where nothing is known: the cursor stays, and the next run
+ * reads it.
+ */
 const findFalseEnds = (ends: ReadonlyArray<RunEnd>): ReadonlyArray<RunEnd> =>
   ends.filter(({ lacking, read }) => lacking.length > 0 && read > 0)
 

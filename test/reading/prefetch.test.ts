@@ -11,8 +11,9 @@ const page: ListPage<TestRow> = { rows: [] }
 const noWait: Task<void> = async () => undefined
 
 /**
- * Reads pages from a service whose answers take `answerTime` milliseconds. Working on a page takes `workTime`, on each of the first four
- * `coldTime`, on some `workTimes` by their offset. `ahead`: how far ahead of each page requests were sent.
+ * Reads pages from a service whose answers take `answerTime` milliseconds. Working on a page takes `workTime`, on each
+ * of the first four `coldTime`, on some `workTimes` by their offset. `ahead`: how far ahead of each page requests were
+ * sent.
  */
 const readPages = async ({
   answerTime,

@@ -28,7 +28,9 @@ const readOnce = async (traits: Partial<ExportTraits>, seed: number, env: Parame
 }
 const complete = { failure: undefined, missing: 0 }
 
-/** An answer that lacks rows breaks A1, and a short page A2: only then may a stream of a quiet service end INCOMPLETE. */
+/**
+ * An answer that lacks rows breaks A1, and a short page A2: only then may a stream of a quiet service end INCOMPLETE.
+ */
 const mayEndIncomplete = ({ lackingRows, shortPages }: ExportTraits): boolean => lackingRows > 0 || shortPages
 
 describe('a read of a service that changes meanwhile', () => {

@@ -35,7 +35,9 @@ const countElements = (selector: string) => `document.querySelectorAll(${JSON.st
 /** The number of elements that are wider than the page, except inside elements that scroll. */
 const overflowCount = `[...document.querySelectorAll('body *')]
   .filter((node) => node.closest('.scroll') === null && node.closest('svg') === null && node.closest('.unseen') === null && node.getBoundingClientRect().right > innerWidth + 1).length`
-const pageColors = `[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('.wide svg text, .narrow svg text')).fill]`
+const pageColors =
+  '[getComputedStyle(document.body).backgroundColor, ' +
+  `getComputedStyle(document.querySelector('.wide svg text, .narrow svg text')).fill]`
 
 /** A report in which every list and table is as long as the page shows it, with long names. */
 const fillTables = (report: Report, text?: string): Report => {
@@ -171,7 +173,8 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
     // The policy of the page allows no script; the protocol's own runs beside it.
     await tab.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8').replace(/^/, 'void 0;'))
     await tab.evaluate(
-      `void axe.run(document, { resultTypes: ['violations'] }).then(({ violations, passes }) => { window.axeResult = { violations, passes: passes.length } })`,
+      `void axe.run(document, { resultTypes: ['violations'] }).then(({ violations, ` +
+        'passes }) => { window.axeResult = { violations, passes: passes.length } })',
     )
     let result: AxeResult | undefined
     while (result === undefined) {
@@ -189,7 +192,8 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
       for (const type of ['keyDown', 'keyUp'])
         await tab.send('Input.dispatchKeyEvent', { type, key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9 })
       const focus = await tab.evaluate(
-        `document.activeElement === document.body ? null : [document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]`,
+        'document.activeElement === document.body ? null : [document.activeElement.tagName, ' +
+          'getComputedStyle(document.activeElement).outlineStyle]',
       )
       if (focus === null) break
       reached.push(focus)
@@ -247,7 +251,8 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
     // A text ends with its last line, or with the sign that the page shows only its beginning.
     expect(
       await tab.evaluate(
-        `[...document.querySelectorAll('.words td')].filter((node) => node.scrollHeight > node.clientHeight + 1).length`,
+        `[...document.querySelectorAll('.words td')].filter((node) ` +
+          '=> node.scrollHeight > node.clientHeight + 1).length',
       ),
     ).toBe(0)
     expect(await tab.evaluate(countElements('.words'))).toBe(name.includes('words') ? 16 : 0)

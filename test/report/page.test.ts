@@ -187,7 +187,8 @@ describe('html', () => {
   it('escapes its parts and keeps HTML unchanged', () => {
     const attack = `<a href='x' onclick="y">&`
     expect(html`<p title="${attack}">${[attack, html`<b>${1}</b>`]}${null}${undefined}</p>`.text).toBe(
-      '<p title="&lt;a href=&#39;x&#39; onclick=&quot;y&quot;&gt;&amp;">&lt;a href=&#39;x&#39; onclick=&quot;y&quot;&gt;&amp;<b>1</b></p>',
+      '<p title="&lt;a href=&#39;x&#39; onclick=&quot;y&quot;&gt;&amp;">&lt;a ' +
+        'href=&#39;x&#39; onclick=&quot;y&quot;&gt;&amp;<b>1</b></p>',
     )
   })
 })

@@ -55,8 +55,8 @@ const listed = Object.entries(listOf)
 
 /**
  * A service in simulated time. `blank`: the lists that are empty, by path, and until when, in milliseconds since the
- * start of the run; `refused`: they are refused from then on. `deleted`: no review is left, and all but `alive` are among
- * the deletions. `gone`: every list is empty.
+ * start of the run; `refused`: they are refused from then on. `deleted`: no review is left, and all but `alive` are
+ * among the deletions. `gone`: every list is empty.
  */
 const startService = async (more: object = {}) => {
   const world = { blank: {} as Record<string, number>, refused: false, deleted: false, alive: 0, gone: false }

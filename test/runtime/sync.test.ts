@@ -45,26 +45,30 @@ const records = (stream: string, daysAfterStart: number, count = 50): Message =>
 })
 
 describe('progress', () => {
-  it('is one line for the streams of a scan, with all their rows, the rate, the share of the time range, and the time left', async () => {
-    const { lines } = await report(
-      ['reviews', 'locations', 'providers'],
-      [
-        [0, records('reviews', 0)],
-        [1_000, records('locations', 0, 5)],
-        [4_000, records('reviews', 25)],
-        [5_000, records('reviews', 50)],
-        [0, records('locations', 0, 2)],
-      ],
-    )
-    expect(lines).toEqual([
-      'reviews and 2 more: 0 rows',
-      'reviews and 2 more: 50 rows',
-      'reviews and 2 more: 55 rows',
-      'reviews and 2 more: 105 rows, 21/s, 25% of time range, 15 s left',
-      'reviews and 2 more: 155 rows, 16/s, 50% of time range, 10 s left',
-      'reviews and 2 more: 157 rows, 16/s, 50% of time range, 10 s left',
-    ])
-  })
+  it(
+    'is one line for the streams of a scan, with all their rows, ' +
+      'the rate, the share of the time range, and the time left',
+    async () => {
+      const { lines } = await report(
+        ['reviews', 'locations', 'providers'],
+        [
+          [0, records('reviews', 0)],
+          [1_000, records('locations', 0, 5)],
+          [4_000, records('reviews', 25)],
+          [5_000, records('reviews', 50)],
+          [0, records('locations', 0, 2)],
+        ],
+      )
+      expect(lines).toEqual([
+        'reviews and 2 more: 0 rows',
+        'reviews and 2 more: 50 rows',
+        'reviews and 2 more: 55 rows',
+        'reviews and 2 more: 105 rows, 21/s, 25% of time range, 15 s left',
+        'reviews and 2 more: 155 rows, 16/s, 50% of time range, 10 s left',
+        'reviews and 2 more: 157 rows, 16/s, 50% of time range, 10 s left',
+      ])
+    },
+  )
 
   it('measures a service that sends the newest rows first from the other end', async () => {
     const { lines } = await report(

@@ -21,7 +21,9 @@ const measureHeap = (): number => {
 
 const chunkSize = 100
 
-/** So many visits in chunks of 100, each followed by a state; `onRead` gets the number of visits read before each chunk. */
+/**
+ * So many visits in chunks of 100, each followed by a state; `onRead` gets the number of visits read before each chunk.
+ */
 async function* visits(count: number, onRead: (visitsRead: number) => void): AsyncIterable<Uint8Array> {
   yield Buffer.from(formatLines(singerFormat.open('visit_records', 'id')))
   for (let from = 0; from < count; from += chunkSize) {

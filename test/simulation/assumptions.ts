@@ -1,8 +1,8 @@
 import { type Disturbance, minute, type Scenario } from './scenario'
 
 /**
- * What a reader assumes of a service, as test/support/assumptions.ts lists it. Nothing in these worlds breaks A5 and A6: a change
- * shows within the lookback, and times are UTC.
+ * What a reader assumes of a service, as test/support/assumptions.ts lists it. Nothing in these worlds breaks A5 and
+ * A6: a change shows within the lookback, and times are UTC.
  */
 export type Assumption = 'A1' | 'A2' | 'A3' | 'A4' | 'A7'
 
@@ -17,7 +17,10 @@ const hasEqualTimes = (scenario: Scenario): boolean => {
   return rowsPerTime > 1 || (churn > 0 && burst > 1) || has(scenario, (each) => each.what === 'rows' && each.count > 1)
 }
 
-/** How far the program's clock is ahead at most of the one that stamps rows, milliseconds: it counts where there is no `Date`. */
+/**
+ * How far the program's clock is ahead at most of the one that stamps rows, milliseconds: it counts where there is no
+ * `Date`.
+ */
 const localLead = ({ disturbances }: Scenario): number => {
   let [offset, most] = [0, 0]
   for (const each of disturbances)

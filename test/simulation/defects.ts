@@ -59,9 +59,15 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'state before rows': {
     file: 'streams/export-reader.js',
-    find: '        yield* rowEvents(streamsRead.filter(({ request }) => !request.derives), item.rows, toItem);\n        if (completion !== undefined)\n            return yield* endEvents(endOf(completion, streamsRead));\n        for (const stream of streamsRead)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);',
+    find:
+      '        yield* rowEvents(streamsRead.filter(({ request }) => !request.derives), ' +
+      'item.rows, toItem);\n        if (completion !== undefined)\n            return yield* ' +
+      'endEvents(endOf(completion, streamsRead));\n        for (const stream of streamsRead)\n  ' +
+      '          yield toOpenCheckpoint(source, digest, stream, item.resumeToken);',
     replace:
-      '            return yield* endEvents(endOf(completion, streamsRead));\n        for (const stream of streamsRead)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);\n        yield* rowEvents(streamsRead.filter(({ request }) => !request.derives), item.rows, toItem);',
+      '            return yield* endEvents(endOf(completion, streamsRead));\n        for (const stream of ' +
+      'streamsRead)\n            yield toOpenCheckpoint(source, digest, stream, item.resumeToken);\n      ' +
+      '  yield* rowEvents(streamsRead.filter(({ request }) => !request.derives), item.rows, toItem);',
   },
   'rate too high': {
     file: 'api/http/rate-limit.js',
@@ -95,7 +101,9 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'no wait for the reader of stdout': {
     file: 'cdk/program/stdout.js',
-    find: '            writeNext();\n            await waitBelow(room);\n        }\n        writeNext();\n        await waitBelow(room);',
+    find:
+      '            writeNext();\n            await waitBelow(room);\n ' +
+      '       }\n        writeNext();\n        await waitBelow(room);',
     replace: '            writeNext();\n        }\n        writeNext();',
   },
   'pages asked for ahead without bound': {
@@ -162,7 +170,9 @@ export const defects: Readonly<Record<string, Defect>> = {
     file: 'snapshot/load/commit.js',
     find: 'const undeclared = await (0, exports.findNewColumns)(db, received);',
     replace:
-      'for (const { load, state } of changes) if (state !== undefined) for (const sql of (0, earlier_runs_1.saveLoadStatesSql)(load, [{ stream: load.stream, state }], now)) await db.run(sql); const undeclared = await (0, exports.findNewColumns)(db, received);',
+      'for (const { load, state } of changes) if (state !== undefined) for (const sql of (0, ' +
+      'earlier_runs_1.saveLoadStatesSql)(load, [{ stream: load.stream, state }], now)) await ' +
+      'db.run(sql); const undeclared = await (0, exports.findNewColumns)(db, received);',
   },
   'state with the first part of a commit': {
     file: 'snapshot/load/commit.js',
@@ -171,7 +181,9 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'a deleted review comes back': {
     file: 'snapshot/load/commit.js',
-    find: '    await (0, merge_1.applyKnownDeletions)(db, [...reviewBatches, ...results.map(({ batch }) => batch)], references);\n',
+    find:
+      '    await (0, merge_1.applyKnownDeletions)(db, [...reviewBatches, ' +
+      '...results.map(({ batch }) => batch)], references);\n',
     replace: '',
   },
   'old contents stay': {
@@ -258,7 +270,8 @@ export const defects: Readonly<Record<string, Defect>> = {
     file: 'sinks/ledger.js',
     find: 'await (0, promises_1.rename)(',
     replace:
-      "await (0, promises_1.writeFile)(path, [formatLine({ base_url: baseUrl }), ...lines].join(''), { flush: true }); if (false) await (0, promises_1.rename)(",
+      'await (0, promises_1.writeFile)(path, [formatLine({ base_url: baseUrl }), ' +
+      "...lines].join(''), { flush: true }); if (false) await (0, promises_1.rename)(",
   },
   'an entry behind one that was cut': {
     file: 'sinks/ledger.js',

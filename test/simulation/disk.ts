@@ -9,8 +9,8 @@ const headerBytes = 3 * sector
 const blockBytes = 262_144
 
 /**
- * What one call has made of the disk. `marked`: the log that it has removed, if it has brought it into the file. `isNew`: another file has taken
- * the place of this one.
+ * What one call has made of the disk. `marked`: the log that it has removed, if it has brought it into the file.
+ * `isNew`: another file has taken the place of this one.
  */
 export type DiskChange = {
   readonly before: DiskImage
@@ -26,7 +26,8 @@ const identifierAt = 9
 const identifierBytes = 16
 
 /**
- * DuckDB begins a log with random bytes that tell its file, and writes those above 127 as two. So a log is longer by chance: by so many bytes.
+ * DuckDB begins a log with random bytes that tell its file, and writes those above 127 as two. So a log is longer by
+ * chance: by so many bytes.
  */
 const randomBytes = (log: Buffer): number => {
   let extra = 0
@@ -54,7 +55,10 @@ export const cutLog = (log: Buffer, synced: number, chance: Chance): Buffer =>
 /** The bytes after, in a file that has not been made shorter yet. */
 const keepLength = (before: Buffer, after: Buffer): Buffer => Buffer.concat([after, before.subarray(after.length)])
 
-/** Some units as they were and some as they are: writes that were on their way, in no order. The headers come last, so they are as they were. */
+/**
+ * Some units as they were and some as they are: writes that were on their way, in no order. The headers come last, so
+ * they are as they were.
+ */
 const mixUnits = (before: Buffer, after: Buffer, unit: number, chance: Chance): Buffer => {
   const mixed = keepLength(before, after)
   before.copy(mixed, 0, 0, headerBytes)
@@ -68,8 +72,8 @@ const mixUnits = (before: Buffer, after: Buffer, unit: number, chance: Chance): 
 }
 
 /**
- * The file before or after, in which blocks that differ have lost sectors. A whole block of another time has a right checksum: DuckDB takes it for
- * what it looks for, and may crash, so there is none.
+ * The file before or after, in which blocks that differ have lost sectors. A whole block of another time has a right
+ * checksum: DuckDB takes it for what it looks for, and may crash, so there is none.
  */
 const tearBlocks = (before: Buffer, after: Buffer, chance: Chance): Buffer => {
   const torn = Buffer.from(chance.happens(0.5) ? before : after)
@@ -97,7 +101,10 @@ export const loseEnd: Loss = {
   unit: blockBytes,
 }
 
-/** Any sectors are missing. DuckDB does not bear that: its log has checksums, and a checkpoint writes some blocks again that are in use. */
+/**
+ * Any sectors are missing. DuckDB does not bear that: its log has checksums, and a checkpoint writes some blocks again
+ * that are in use.
+ */
 export const loseSectors: Loss = {
   tearLog: (log, synced, chance) => {
     const from = drawLogPlace(log, synced, logLength(log) - 1, chance)
@@ -108,9 +115,10 @@ export const loseSectors: Loss = {
 }
 
 /**
- * What a power failure in the midst of a call leaves. DuckDB writes in this order (strace shows it), and nothing overtakes an fsync: a commit writes
- * full groups of rows into free blocks of the file, fsync, and then appends all the rest to the log, fsync. A checkpoint appends a mark to the log,
- * fsync, writes free blocks, fsync, then one of the two headers, fsync, cuts free blocks off the file, and removes the log.
+ * What a power failure in the midst of a call leaves. DuckDB writes in this order (strace shows it), and nothing
+ * overtakes an fsync: a commit writes full groups of rows into free blocks of the file, fsync, and then appends all the
+ * rest to the log, fsync. A checkpoint appends a mark to the log, fsync, writes free blocks, fsync, then one of the two
+ * headers, fsync, cuts free blocks off the file, and removes the log.
  */
 export const failPower = (
   { before, after, marked, isNew }: DiskChange,
@@ -144,7 +152,10 @@ export const failPower = (
 /** What a power failure leaves of a disk whose fsyncs have lied. */
 export type DiskLoss = {
   readonly image: DiskImage
-  /** Whether the disk is as it was, or could have been, at one instant. Otherwise what is there does not belong together. */
+  /**
+   * Whether the disk is as it was, or could have been, at one instant. Otherwise what is there does not belong
+   * together.
+   */
   readonly isWhole: boolean
 }
 
@@ -155,8 +166,9 @@ const goBack = (changes: ReadonlyArray<DiskChange>, chance: Chance): DiskChange 
 }
 
 /**
- * What a power failure leaves where fsyncs have returned before their writes were made. Everything is as it was some writes ago; or the file and
- * its log are, each at another instant; or any sectors written since are missing. `changes`: those that may be lost; the last one is under way.
+ * What a power failure leaves where fsyncs have returned before their writes were made. Everything is as it was some
+ * writes ago; or the file and its log are, each at another instant; or any sectors written since are missing.
+ * `changes`: those that may be lost; the last one is under way.
  */
 export const loseSyncedWrites = (changes: ReadonlyArray<DiskChange>, chance: Chance): DiskLoss => {
   const [earlier, other] = [goBack(changes, chance), goBack(changes, chance)]

@@ -20,15 +20,16 @@ import type { Owner, Realm } from './realm'
 export type DiskFault = 'power failure' | 'lost sectors' | 'lost syncs' | 'full disk' | 'no memory' | 'large log'
 
 /**
- * DuckDB in the simulation: it is the real one, but each call is an event, so that a process can be killed between any two. A process that has
- * ended leaves the file as it was at that instant.
+ * DuckDB in the simulation: it is the real one, but each call is an event, so that a process can be killed between any
+ * two. A process that has ended leaves the file as it was at that instant.
  */
 export type SimulatedDuckDb = {
   /**
    * `power failure`: the machine stops in the call that changes the file after so many others; `kill` ends the process. `lost sectors`: the same,
-   * and any sector may be missing of what was on its way. `lost syncs`: the same, on a disk whose fsyncs lie. `full disk`: no file
-   * gets longer than the longest has become, and so many bytes more, or less. `no memory`: so many statements are refused memory. `large log`: so many
-   * times the log seems to have grown enough to be brought into the file.
+   * and any sector may be missing of what was on its way. `lost syncs`: the same, on a disk whose fsyncs lie.
+   * `full disk`: no file gets longer than the longest has become, and so many bytes more, or less. `no memory`: so many
+   * statements are refused memory. `large log`: so many times the log seems to have grown enough to be brought into the
+   * file.
    */
   readonly arm: (fault: DiskFault, amount: number, kill: (what: string) => void) => void
   /** To be called when a process has ended: closes what it has left open. */
@@ -42,7 +43,10 @@ export type SimulatedDuckDb = {
   readonly reset: (path: string, chance: Chance, lies: boolean) => void
 }
 
-/** What a disk has lost of what was synced: the last writes, so that it is as it was at one instant; or parts that belong to others. */
+/**
+ * What a disk has lost of what was synced: the last writes, so that it is as it was at one instant; or parts that
+ * belong to others.
+ */
 export type SyncLoss = 'nothing' | 'the last writes' | 'parts'
 
 /** What the product advises for a damaged file. */
@@ -51,7 +55,10 @@ export type Remedy = 'move the log away' | 'read everything again'
 type Call = (...args: unknown[]) => unknown
 type Bindings = Record<string, Call>
 
-/** The calls that run statements, and so may write. The others of DuckDB's calls only prepare them, or read their results. */
+/**
+ * The calls that run statements, and so may write. The others of DuckDB's calls only prepare them, or read their
+ * results.
+ */
 const scheduledCalls = ['open', 'query', 'execute_prepared', 'execute_prepared_streaming'] as const
 
 /** The calls that make what holds its connection, and so the file, open. */
@@ -82,7 +89,10 @@ const createFileReader = (): ((path: string) => Buffer | undefined) => {
 const nameStatement = (name: string, sql: unknown): string =>
   typeof sql === 'string' && name === 'query' ? `query ${/[A-Za-z]+/.exec(sql)?.[0] ?? ''}` : name
 
-/** Makes events of the calls of DuckDB. `module`: @duckdb/node-bindings as Node has loaded it, before anything has taken its exports. */
+/**
+ * Makes events of the calls of DuckDB. `module`: @duckdb/node-bindings as Node has loaded it, before anything has taken
+ * its exports.
+ */
 export const installDuckDb = (realm: Realm, module: { exports: Bindings }): SimulatedDuckDb => {
   const readFile = createFileReader()
   let path = ''
@@ -123,7 +133,10 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
       .map((suffix) => fs.statSync(path + suffix, { throwIfNoEntry: false, bigint: true }))
       .map((found) => (found === undefined ? '' : `${found.ino} ${found.size} ${found.mtimeNs}`))
       .join()
-  /** The power fails in a call if its time has come; `change`: what the call has made of the file and its log, if anything. */
+  /**
+   * The power fails in a call if its time has come; `change`: what the call has made of the file and its log, if
+   * anything.
+   */
   const failIn = (what: string, change: DiskChange, isChanged: boolean): boolean => {
     const [failure] = powerFailures
     if (lies && isChanged) unsynced = [...unsynced.slice(1 - mostLies), change]
@@ -141,11 +154,14 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
     replaced = undefined
     unsynced = []
     failure.kill(
-      `the power fails in ${what}: ${describeImage(change.before)} becomes ${describeImage(change.after)}, and is ${describeImage(image)}`,
+      `the power fails in ${what}: ${describeImage(change.before)} becomes ` +
+        `${describeImage(change.after)}, and is ${describeImage(image)}`,
     )
     return true
   }
-  /** Prepares for a power failure in the call that follows; returns what to do after it: whether the power has failed. */
+  /**
+   * Prepares for a power failure in the call that follows; returns what to do after it: whether the power has failed.
+   */
   const watchPower = (what: string): (() => boolean) => {
     if (powerFailures.length === 0 && !lies) return () => false
     const before = read()
@@ -305,8 +321,9 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
       // A result that is still being read holds its connection open, until that begins another statement.
       for (const [handle, { isConnection }] of left)
         if (isConnection) await Promise.resolve(real.query?.(handle, 'SELECT 1')).catch(() => undefined)
-      // Statements before their connections, and these before their databases. What is closed only later, when its memory is collected, would
-      // remove the log of the next process. To close a database brings its log into it, so the file is put back as it was.
+      // Statements before their connections, and these before their databases. What is closed only later, when its
+      // memory is collected, would remove the log of the next process. To close a database brings its log into it, so
+      // the file is put back as it was.
       for (const [handle, { close: release }] of left.reverse()) {
         handles.delete(handle)
         release()

@@ -5,8 +5,8 @@ export type FeedStream = 'visits' | 'places'
 export const feedStreams: ReadonlyArray<FeedStream> = ['visits', 'places']
 
 /**
- * What has to become of a record. incomplete, old, deleted: the connector refuses it. error, refused: the service refuses it, in its
- * answer or together with its batch. poison: the service fails on every batch with it.
+ * What has to become of a record. incomplete, old, deleted: the connector refuses it. error, refused: the service
+ * refuses it, in its answer or together with its batch. poison: the service fails on every batch with it.
  */
 export type Fate = 'good' | 'incomplete' | 'old' | 'deleted' | 'error' | 'refused' | 'poison'
 
@@ -56,7 +56,9 @@ const fates: Readonly<Record<FeedStream, ReadonlyArray<Fate>>> = {
   visits: ['incomplete', 'old', 'deleted', 'error', 'refused', 'poison'],
   places: ['incomplete', 'error', 'refused'],
 }
-/** How a record tells the simulated service what to do with it: the npi of a visit, a word in the city of a location. */
+/**
+ * How a record tells the simulated service what to do with it: the npi of a visit, a word in the city of a location.
+ */
 export const npiOf: Readonly<Record<Fate, string>> = {
   good: '1234567893',
   incomplete: '1234567893',

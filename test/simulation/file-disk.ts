@@ -3,13 +3,17 @@ import type { Chance } from './random'
 import type { Owner, Realm } from './realm'
 
 /**
- * What the disk, or the machine, does to the files of a process. torn write: SIGKILL in the midst of a write. power failure: what was not synced
- * is lost, whole or in part. lying sync: the same, and what was synced since it was armed is lost too. full disk: a write is cut short and fails.
+ * What the disk, or the machine, does to the files of a process. torn write: SIGKILL in the midst of a write. power
+ * failure: what was not synced is lost, whole or in part. lying sync: the same, and what was synced since it was armed
+ * is lost too. full disk: a write is cut short and fails.
  */
 export const diskFaults = ['torn write', 'power failure', 'lying sync', 'full disk'] as const
 export type FileFault = (typeof diskFaults)[number]
 
-/** A disk for a few files, and for those beside them that take their place. Each call is some events, so that a process can be killed between any two. */
+/**
+ * A disk for a few files, and for those beside them that take their place. Each call is some events, so that a process
+ * can be killed between any two.
+ */
 export type SimulatedDisk = {
   /** `amount`: of events before the fault, or of bytes that are left. `kill` ends the process. */
   readonly arm: (fault: FileFault, amount: number, kill: (what: string) => void) => void
@@ -38,7 +42,10 @@ const none = Buffer.alloc(0)
 
 const errorOf = (code: string): Error => Object.assign(new Error(`${code}: the simulated disk`), { code })
 
-/** What is left of a file of which so much was synced: nothing of what came after, its beginning, or parts of it, and zeros in between. */
+/**
+ * What is left of a file of which so much was synced: nothing of what came after, its beginning, or parts of it, and
+ * zeros in between.
+ */
 const loseUnsynced = ({ cached, synced }: Inode, chance: Chance): Buffer => {
   const isLonger = cached.subarray(0, synced.length).equals(synced)
   if (!isLonger) return chance.pick([synced, none, cached.subarray(0, chance.between(0, cached.length))])
@@ -50,7 +57,10 @@ const loseUnsynced = ({ cached, synced }: Inode, chance: Chance): Buffer => {
   return left
 }
 
-/** Takes over the calls for these paths, the same with `.new`, and the folder that they are in. Others go to the real disk. */
+/**
+ * Takes over the calls for these paths, the same with `.new`, and the folder that they are in. Others go to the real
+ * disk.
+ */
 export const installDisk = (realm: Realm): SimulatedDisk => {
   let paths: ReadonlyArray<string> = []
   let chance: Chance

@@ -1,6 +1,9 @@
 import type { Violation } from './oracles'
 
-/** How much a source may hold, beside its pages: what it has handed to the pipe of stdout, and what waits in front of it; bytes. */
+/**
+ * How much a source may hold, beside its pages: what it has handed to the pipe of stdout, and what waits in front of
+ * it; bytes.
+ */
 const outputRoom = (1 << 20) + (1 << 18) + 2 * 65_536
 
 /** Follows the rows that one run of a source has been sent and has not printed yet. */
@@ -14,8 +17,8 @@ export type HeldRows = {
 }
 
 /**
- * A row is held from the last time that the service sent it until it is printed. What is never printed does not count: whether the
- * source still holds it cannot be seen from outside.
+ * A row is held from the last time that the service sent it until it is printed. What is never printed does not count:
+ * whether the source still holds it cannot be seen from outside.
  */
 export const createHeldRows = (): HeldRows => {
   /** Every change of what is held, in order; what a row adds stands where it was sent. */
@@ -48,7 +51,10 @@ export const createHeldRows = (): HeldRows => {
   }
 }
 
-/** A source holds one page that it prints, the pages that it asks for ahead of it, and what waits for the reader of stdout. */
+/**
+ * A source holds one page that it prints, the pages that it asks for ahead of it, and what waits for the reader of
+ * stdout.
+ */
 export const checkHeldRows = (held: HeldRows, concurrency: number): ReadonlyArray<Violation> => {
   const { bytes, longestPage } = held.peak()
   const most = outputRoom + (concurrency + 1) * longestPage

@@ -159,7 +159,9 @@ const keepOnly = (scenario: Scenario, kept: ReadonlyArray<number>): Scenario => 
   disturbances: scenario.disturbances.filter((_, i) => kept.includes(i)),
 })
 
-/** The fewest disturbances found with which a world still breaks the promise: halves, then smaller parts are left out. */
+/**
+ * The fewest disturbances found with which a world still breaks the promise: halves, then smaller parts are left out.
+ */
 const shrink = async (stage: Stage, scenario: Scenario, kept: ReadonlyArray<number>, oracle: string) => {
   let fewest = kept
   for (let size = Math.ceil(fewest.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2))
@@ -189,7 +191,10 @@ const describeEnds = (scenario: Scenario, { seed, runs, requests, violations, in
 const [firstSeed = 1, lastSeed = firstSeed] = (values.seeds ?? values.seed ?? '1').split('-').map(Number)
 const isOpenEnded = values.hours !== undefined || values.minutes !== undefined
 
-/** Runs the worlds of one part: every `parts`-th seed, beginning with the first plus `part`. The parts tell each other in the folder `shared`. */
+/**
+ * Runs the worlds of one part: every `parts`-th seed, beginning with the first plus `part`. The parts tell each other
+ * in the folder `shared`.
+ */
 const runPart = async (stage: Stage, part: number, parts: number, shared: string): Promise<Totals> => {
   const showsHistory = values.seeds === undefined && !isOpenEnded && !values.hashes
   const startedAt = realSeconds()
@@ -235,7 +240,8 @@ const runPart = async (stage: Stage, part: number, parts: number, shared: string
           : [`seed ${seed}: ${violations.map(({ oracle, what }) => `${oracle}: ${what.slice(0, 600)}`).join('\n  ')}`]),
         ...(values.shrink
           ? [
-              `It takes: npm run simulate -- --seed ${seed} --only '${(await shrink(stage, whole, kept, first.oracle)).join(',')}'`,
+              `It takes: npm run simulate -- --seed ${seed} --only ` +
+                `'${(await shrink(stage, whole, kept, first.oracle)).join(',')}'`,
             ]
           : []),
       ].join('\n')

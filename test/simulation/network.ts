@@ -100,8 +100,8 @@ const toSocket = (realm: Realm, owner: Owner, stream: Duplex, touch: { activity:
 }
 
 /**
- * Takes the place of the kernel's sockets: servers of this process listen here, agents of `node:http` connect here, and bytes arrive
- * as events of the realm. HTTP is written and parsed by Node, as ever.
+ * Takes the place of the kernel's sockets: servers of this process listen here, agents of `node:http` connect here, and
+ * bytes arrive as events of the realm. HTTP is written and parsed by Node, as ever.
  */
 export const installNetwork = (realm: Realm, observer: NetworkObserver): Network => {
   const servers = new Map<number, { readonly server: http.Server; readonly owner: Owner }>()

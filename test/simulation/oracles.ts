@@ -17,8 +17,9 @@ export const checkRate = (times: ReadonlyArray<number>, perMinute: number): stri
 }
 
 /**
- * A run that has ended well has all that rested when it began: what was written up to this time by the clock that stamps rows. Its
- * cutoff is 5 s before the `Date` of its first answer, 5 minutes before the local time without one, and an answer may take some minutes.
+ * A run that has ended well has all that rested when it began: what was written up to this time by the clock that
+ * stamps rows. Its cutoff is 5 s before the `Date` of its first answer, 5 minutes before the local time without one,
+ * and an answer may take some minutes.
  */
 export const restedUntil = ({ clockSkew }: ServiceTraits, wall: number, localOffset: number): number =>
   wall - 600_000 + Math.min(0, clockSkew ?? localOffset)
@@ -126,7 +127,10 @@ export const checkEnd = (
     readonly protocol: 'airbyte' | 'singer' | 'text'
     readonly signals: ReadonlyArray<string>
     readonly mustComplete: boolean
-    /** The run before was stopped: this one may find that the rows of that one are gone, and leave it to the next to begin anew. */
+    /**
+     * The run before was stopped: this one may find that the rows of that one are gone, and leave it to the next to
+     * begin anew.
+     */
     readonly goesOn: boolean
   },
 ): ReadonlyArray<Violation> => {
@@ -145,7 +149,8 @@ export const checkEnd = (
   }
   if (wanted.mustComplete && !(wanted.goesOn && hasLostRows(talk.join('\n')))) return [violation]
   const stopStatus = [...wanted.signals].map((signal) => ({ SIGTERM: 143, SIGINT: 130 })[signal])
-  // A verb for people says what helps: to run it again, or to change something first. It cannot where its reader is gone.
+  // A verb for people says what helps: to run it again, or to change something first. It cannot where its reader is
+  // gone.
   const failures = wanted.protocol !== 'text' ? [1] : wanted.signals.includes('EPIPE') ? [1, 75, 78] : [75, 78]
   return failures.includes(end.status) || stopStatus.includes(end.status) ? [] : [violation]
 }

@@ -21,7 +21,10 @@ type ReviewBody = {
 }
 type Named = { readonly id: number; readonly name: string }
 
-/** A stream that is made of parts of reviews: how its records name what `list` tells. `isShared`: reviews have the same parts. */
+/**
+ * A stream that is made of parts of reviews: how its records name what `list` tells. `isShared`: reviews have the same
+ * parts.
+ */
 type PartStream = {
   readonly key: ReadonlyArray<string>
   readonly text: string
@@ -101,7 +104,9 @@ export type PartTables = {
   readonly keep: (row: Row) => void
   /** Whether a table has all parts of this version of a review, or newer ones. */
   readonly holds: (stream: string, review: ExportRow) => boolean
-  /** What differs from the reviews that the service holds. `hasOldParts`: the loader keeps the parts of older versions. */
+  /**
+   * What differs from the reviews that the service holds. `hasOldParts`: the loader keeps the parts of older versions.
+   */
   readonly compare: (
     reviews: ReadonlyArray<ExportRow>,
     options?: { readonly hasOldParts: boolean },

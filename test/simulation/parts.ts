@@ -40,11 +40,16 @@ export const addTotals = (a: Totals, b: Totals): Totals => ({
 })
 
 export const describeTotals = (totals: Totals, seconds: number): string =>
-  `${totals.worlds} worlds, ${totals.runs} runs, ${totals.kills} kills, ${totals.faults} faults, ${totals.requests} requests, ${totals.steps} steps, ${totals.hours.toFixed(0)} simulated hours in ${seconds.toFixed(1)} s (${((totals.hours / seconds) * 60).toFixed(0)} a minute); ${totals.broken} broke a promise`
+  `${totals.worlds} worlds, ${totals.runs} runs, ${totals.kills} kills, ${totals.faults} ` +
+  `faults, ${totals.requests} requests, ${totals.steps} steps, ${totals.hours.toFixed(0)} ` +
+  `simulated hours in ${seconds.toFixed(1)} s (${((totals.hours / seconds) * 60).toFixed(0)} ` +
+  `a minute); ${totals.broken} broke a promise`
 
 const totalsFile = (folder: string, part: number): string => join(folder, `totals-${part}.json`)
 
-/** Leaves what a part has come to for `runParts`: a channel between the processes would keep each from ever being idle. */
+/**
+ * Leaves what a part has come to for `runParts`: a channel between the processes would keep each from ever being idle.
+ */
 export const leaveTotals = (folder: string, part: number, totals: Totals): void =>
   writeFileSync(totalsFile(folder, part), JSON.stringify(totals))
 
@@ -76,8 +81,9 @@ export const leaveBroken = (folder: string, part: number, world: BrokenWorld): v
 }
 
 /**
- * Runs this program in so many processes, each with its part of the seeds. `untilBroken`: ends once no lower seed than that of a broken
- * world is left, and prints the world of the lowest, so that the result does not depend on which process is the fastest.
+ * Runs this program in so many processes, each with its part of the seeds. `untilBroken`: ends once no lower seed than
+ * that of a broken world is left, and prints the world of the lowest, so that the result does not depend on which
+ * process is the fastest.
  */
 export const runParts = async (parts: number, untilBroken: boolean): Promise<Totals> => {
   const folder = mkdtempSync(join(tmpdir(), 'simulation-'))

@@ -97,8 +97,8 @@ export const createListWatch = (
     isListed: (code, visit) => {
       if (reconcile === undefined) return true
       const { entries = [] } = given ?? {}
-      // A location that has left the list, or whose record is wrong, may get its next good record behind visits that are read once more: these
-      // cannot wait for it.
+      // A location that has left the list, or whose record is wrong, may get its next good record behind visits that
+      // are read once more: these cannot wait for it.
       const first = entries.findIndex(({ stream, key }) => stream === 'visits' && key === visit)
       const own = new Set(entriesOf(code))
       return entries.slice(0, first).some((entry) => entry.fate === 'good' && own.has(entry))
@@ -128,7 +128,8 @@ export const createListWatch = (
         const mustBeActive = isForeign(code) && !reconcile.deactivatesUnlisted
         // What was synced and is lost the destination cannot know.
         const isLost = isOurs(code) && disk.hasLied() && !reconcile.deactivatesUnlisted
-        // Of a list whose end the service refused in the last run nothing is known, and nobody but a ledger that is whole names a location.
+        // Of a list whose end the service refused in the last run nothing is known, and nobody but a ledger that is
+        // whole names a location.
         const isUntold =
           isActive &&
           service().hasRefusedEnd() &&

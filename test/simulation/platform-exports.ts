@@ -26,7 +26,10 @@ const listRowStreams = ({ service }: Scenario): ReadonlyArray<string> =>
 export const listPartStreams = ({ hasFamily }: Scenario['service']): ReadonlyArray<string> =>
   hasFamily === true ? familyStreams : partStreams
 
-/** How far the local clock falls behind where it was when this run began, before its cutoff perhaps; milliseconds, 0 at most. */
+/**
+ * How far the local clock falls behind where it was when this run began, before its cutoff perhaps; milliseconds, 0 at
+ * most.
+ */
 const lowestJump = ({ disturbances }: Scenario, run: number): number => {
   let [offset, lowest] = [0, 0]
   for (const each of disturbances)

@@ -92,9 +92,15 @@ export const createSnapshotPlatform = (
 ): Platform => {
   duckDb.reset(path, chance.split('duckdb'), scenario.snapshot.lies === true)
   const remedying = chance.split('remedies')
-  /** Whether the file is damaged and nobody has followed the advice yet: the next run is refused, or does not come upon it. */
+  /**
+   * Whether the file is damaged and nobody has followed the advice yet: the next run is refused, or does not come upon
+   * it.
+   */
   let isDamaged = false
-  /** What was forgotten for certain, and the versions of reviews that the file had: unless the disk has lost something, they stay so. */
+  /**
+   * What was forgotten for certain, and the versions of reviews that the file had: unless the disk has lost something,
+   * they stay so.
+   */
   const mustForget = new Set<string>()
   let knownVersions: ReadonlySet<string> = new Set()
   const checkKept = ({ forgotten, versions }: SnapshotRows): ReadonlyArray<Violation> => {
@@ -122,7 +128,9 @@ export const createSnapshotPlatform = (
     knownVersions = new Set()
     return readRows(index, true)
   }
-  /** How often rows had changed when the run began in which a scan was first seen; by the time at which the scan began. */
+  /**
+   * How often rows had changed when the run began in which a scan was first seen; by the time at which the scan began.
+   */
   const changesBefore = new Map<string, number>()
   return {
     service,

@@ -34,7 +34,9 @@ export type Realm = {
   readonly wall: () => number
   /** Calls `run` in `delay` milliseconds, as code of `owner`; returns how to cancel it. */
   readonly schedule: (delay: number, owner: Owner, kind: string, run: () => void) => () => void
-  /** Runs the next event and waits until all that it caused in this process is done; undefined where nothing is left. */
+  /**
+   * Runs the next event and waits until all that it caused in this process is done; undefined where nothing is left.
+   */
   readonly step: () => Promise<Step | undefined>
   /** Runs `work` as code of `owner` and waits until all that it caused is done. */
   readonly runAs: (owner: Owner, work: () => void) => Promise<void>
@@ -90,8 +92,8 @@ const createQueue = () => {
 const realSetImmediate = setImmediate
 
 /**
- * Resolves once this process has nothing left to do: no promise, no file, no query of DuckDB, no compression. Every timer and socket
- * is simulated, so only real work keeps the event loop alive, and Node tells when it is empty.
+ * Resolves once this process has nothing left to do: no promise, no file, no query of DuckDB, no compression. Every
+ * timer and socket is simulated, so only real work keeps the event loop alive, and Node tells when it is empty.
  */
 const waitUntilIdle = (): Promise<void> =>
   new Promise((resolve) => {

@@ -17,10 +17,14 @@ export type RowTraits = {
   readonly isInclusive: boolean
   /** How far ahead the one review is dated that is dated in the future by mistake; undefined: there is none. */
   readonly futureDate: number | undefined
-  /** Whether a version may have more contents or none, and another name of its location, than the one before it; false if left out. A name
-   * never comes back: a run does not send a name again that it has sent with an older version. */
+  /**
+   * Whether a version may have more contents or none, and another name of its location, than the one before it; false
+   * if left out. A name never comes back: a run does not send a name again that it has sent with an older version. */
   readonly hasParts?: boolean
-  /** Whether reviews have a provider, a task, engagements, sentiments and liabilities, which come and go with their versions. */
+  /**
+   * Whether reviews have a provider, a task, engagements, sentiments and liabilities, which come and go with their
+   * versions.
+   */
   readonly hasFamily?: boolean
   /** How many characters a review has beside the others; none if left out. */
   readonly padding?: number
@@ -68,7 +72,9 @@ export type Rows = {
   readonly calm: () => void
   readonly listReviews: (filter: RowFilter) => ReadonlyArray<ExportRow>
   readonly listDeletions: (filter: RowFilter) => ReadonlyArray<ExportRow>
-  /** What the service holds of what happened, and was to be seen, up to a time; a review that changed since is not told. */
+  /**
+   * What the service holds of what happened, and was to be seen, up to a time; a review that changed since is not told.
+   */
   readonly truth: (until: number) => Truth
   /** The newest version of each review that is there and was to be seen up to a time. */
   readonly newest: (until: number) => ReadonlyArray<ExportRow>

@@ -39,7 +39,10 @@ const drawDisk = (run: number, chance: Chance, isLarge: boolean): DiskDisturbanc
   return { ...disk, fault: 'large log', amount: chance.between(1, 3) }
 }
 
-/** Runs of other verbs, and what stops them at times: a kill, a power failure, or a disk without room for a copy of the file. */
+/**
+ * Runs of other verbs, and what stops them at times: a kill, a power failure, or a disk without room for a copy of the
+ * file.
+ */
 const drawVerbs = (runs: number, reviews: number, chance: Chance) => {
   const verbs: Record<number, SnapshotVerb> = {}
   const disturbances: PlannedDisturbance[] = []
@@ -53,7 +56,8 @@ const drawVerbs = (runs: number, reviews: number, chance: Chance) => {
     else if (drawn < 0.5) disturbances.push({ ...disk, fault: 'power failure', amount: chance.between(0, 60) })
     else if (drawn < 0.6)
       disturbances.push({ ...disk, fault: 'full disk', amount: chance.pick([-2_000_000, -1_000_000, -300_000]) })
-    // The machine stops soon after the file was replaced: the next run is the first to write it, unless it is a quiet one.
+    // The machine stops soon after the file was replaced: the next run is the first to write it, unless it is a quiet
+    // one.
     const later = chance.split(`after ${run}`)
     if (run + 1 < runs && later.happens(0.25))
       disturbances.push({ ...disk, run: run + 1, fault: 'power failure', amount: later.between(0, 2) })
@@ -73,7 +77,10 @@ const drawLostSyncs = (runs: number, chance: Chance): ReadonlyArray<DiskDisturba
       amount: chance.between(0, chance.pick([2, 8, 20])),
     }))
 
-/** A world of a source whose rows go into a file. Some have so many rows that a commit is made in parts where memory is short. */
+/**
+ * A world of a source whose rows go into a file. Some have so many rows that a commit is made in parts where memory is
+ * short.
+ */
 export const createSnapshotScenario = (seed: number, chance: Chance): SnapshotScenario => {
   const scenario = createScenario(seed)
   const isLarge = chance.happens(0.1)

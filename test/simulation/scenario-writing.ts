@@ -123,7 +123,10 @@ const drawFileFaults = ({ pauses }: Scenario, count: number, chance: Chance): Re
 const inOrder = (disturbances: ReadonlyArray<PlannedDisturbance>): ReadonlyArray<PlannedDisturbance> =>
   disturbances.toSorted((a, b) => a.run - b.run || a.step - b.step)
 
-/** Adds a list of locations that the destination follows: by a ledger on its disk, by the list of the service, or by both. */
+/**
+ * Adds a list of locations that the destination follows: by a ledger on its disk, by the list of the service, or by
+ * both.
+ */
 const addReconciliation = (scenario: WritingScenario, chance: Chance): WritingScenario => {
   const [hasLedger, hasList] = chance.pick([
     [true, false],
@@ -230,7 +233,10 @@ const mayEndRun = (disturbance: Disturbance, hasFixedToken: boolean): boolean =>
   }
 }
 
-/** Whether a run has to write these records and end well: at most one answer or connection fails, and the config allows the rejections. */
+/**
+ * Whether a run has to write these records and end well: at most one answer or connection fails, and the config allows
+ * the rejections.
+ */
 export const mustWriteAll = (
   { service, writing: { policy }, disturbances }: WritingScenario,
   { index, armed }: RunPlan,

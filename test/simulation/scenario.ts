@@ -25,12 +25,15 @@ export type Disturbance =
   | { readonly what: 'clock'; readonly jump: number }
 
 /**
- * A disturbance and when it happens: before the step of a run, both counted from 0. Rows may also change `before` a run starts, so
- * many milliseconds; all of these come first.
+ * A disturbance and when it happens: before the step of a run, both counted from 0. Rows may also change `before` a run
+ * starts, so many milliseconds; all of these come first.
  */
 export type PlannedDisturbance = { readonly run: number; readonly step: number; readonly before?: number } & Disturbance
 
-/** A run in which a stream stands apart from those that are read with it: it is not selected, or gets the state of an earlier run. */
+/**
+ * A run in which a stream stands apart from those that are read with it: it is not selected, or gets the state of an
+ * earlier run.
+ */
 export type ApartStream = {
   readonly run: number
   readonly stream: string
@@ -216,7 +219,10 @@ export const createScenario = (seed: number): Scenario => {
   }
 }
 
-/** The same world with rows so long that those of a few pages are more than may wait for a reader of stdout, who is slow. */
+/**
+ * The same world with rows so long that those of a few pages are more than may wait for a reader of stdout, who is
+ * slow.
+ */
 export const lengthenRows = (scenario: Scenario, chance: Chance): Scenario => ({
   ...scenario,
   config: { ...scenario.config, page_size: 10 },
@@ -228,7 +234,10 @@ export const lengthenRows = (scenario: Scenario, chance: Chance): Scenario => ({
   ],
 })
 
-/** The same world with a list of little more than a page, which the service cuts anywhere, and whose rows change while it is read to its end. */
+/**
+ * The same world with a list of little more than a page, which the service cuts anywhere, and whose rows change while
+ * it is read to its end.
+ */
 export const shortenList = (scenario: Scenario, chance: Chance): Scenario => ({
   ...scenario,
   config: { ...scenario.config, page_size: 10 },
@@ -279,8 +288,8 @@ const mayEndRun = (disturbance: Disturbance, hasFixedToken: boolean): boolean =>
 }
 
 /**
- * Whether a run has to end well: its rows rest, and at most one answer or connection is to fail. `armedBefore`: the faults that the
- * runs before have left.
+ * Whether a run has to end well: its rows rest, and at most one answer or connection is to fail. `armedBefore`: the
+ * faults that the runs before have left.
  */
 export const mustComplete = ({ service, disturbances }: Scenario, run: number, armedBefore: number): boolean => {
   const own = disturbances.filter((each) => each.run === run && each.before === undefined)
@@ -290,7 +299,8 @@ export const mustComplete = ({ service, disturbances }: Scenario, run: number, a
     armedBefore === 0 &&
     !slow &&
     service.churn === 0 &&
-    // A version that shows late moves the rows of a list: such a read may have to be made again. Where an order is kept, seconds do no harm.
+    // A version that shows late moves the rows of a list: such a read may have to be made again. Where an order is
+    // kept, seconds do no harm.
     service.lag <= (service.order === 'random' || service.order === 'ties' ? 0 : 5_000) &&
     faults.reduce<number>((sum, count) => sum + count, 0) <= 1 &&
     !own.some((each) => (each.what === 'rows' ? each.step > 0 : mayEndRun(each, service.tokenSeconds === undefined)))

@@ -52,7 +52,9 @@ export type WrittenService = SimulatedService & {
   readonly isRefused: (key: string) => boolean
   /** A run begins. */
   readonly beginRun: () => void
-  /** Whether it has refused a page behind the last of its list in this run, as the run read the list to plan against it. */
+  /**
+   * Whether it has refused a page behind the last of its list in this run, as the run read the list to plan against it.
+   */
   readonly hasRefusedEnd: () => boolean
 }
 
@@ -97,14 +99,18 @@ export const createWrittenService = (
   const refused = new Set<string>()
   const sentAlone = new Map<string, number>()
   /**
-   * The records that an answer of this run did not name, or the last answer of an earlier one. The answer that names one may be lost, so it is left
-   * out of no later answer of the run: two of them in a row would be all that the program hears.
+   * The records that an answer of this run did not name, or the last answer of an earlier one. The answer that names
+   * one may be lost, so it is left out of no later answer of the run: two of them in a row would be all that the
+   * program hears.
    */
   const unnamed = new Set<string>()
   /** Those of them that a later answer of this run named. */
   const namedSince = new Set<string>()
   let hasRefusedEnd = false
-  /** Whether this run has written locations; before that it reads the list that it plans against, and after it the one that it verifies with. */
+  /**
+   * Whether this run has written locations; before that it reads the list that it plans against, and after it the one
+   * that it verifies with.
+   */
   let hasWritten = false
 
   const isWrong = (item: Item, fate: 'error' | 'refused' | 'poison'): boolean =>

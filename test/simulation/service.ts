@@ -77,7 +77,10 @@ export const exportFaults: ReadonlyArray<ServiceFault> = [
 const exportPath = '/api/reputation/v1/reviews'
 const deletedPath = '/api/reputation/v1/deleted-reviews'
 
-/** A service with both exports and tokens, as its specification describes it, whose rows and answers are drawn from a seed. */
+/**
+ * A service with both exports and tokens, as its specification describes it, whose rows and answers are drawn from a
+ * seed.
+ */
 export const createService = (traits: ServiceTraits, now: () => number, chance: Chance): ExportService => {
   const rows = createRows(traits, now, chance)
   let changeCount = 0

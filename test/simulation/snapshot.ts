@@ -62,8 +62,9 @@ export const findRemedy = (message: string): Remedy | undefined =>
   remedies.find(([, pattern]) => pattern.test(message))?.[0]
 
 /**
- * Reads a copy of the file, and reports what is wrong in itself: it does not open, or a key comes twice. Without a file there are no rows.
- * `mayBeDamaged`: the disk may have lost what belongs to it; then a remedy may be advised in place of the rows.
+ * Reads a copy of the file, and reports what is wrong in itself: it does not open, or a key comes twice. Without a file
+ * there are no rows. `mayBeDamaged`: the disk may have lost what belongs to it; then a remedy may be advised in place
+ * of the rows.
  */
 export const readSnapshot = async (
   path: string,
@@ -180,9 +181,10 @@ const lookback = 600_000
 const rounding = 1_000
 
 /**
- * The committed states are never ahead of the committed rows. Three things say what was read: the rows that a state lists; its cursor, behind which
- * nothing is asked for again; and the offset of an unfinished scan. `hasRested`: whether the rows of the service are the same, in the same order, since
- * this scan began, so that the first so many are those that were read.
+ * The committed states are never ahead of the committed rows. Three things say what was read: the rows that a state
+ * lists; its cursor, behind which nothing is asked for again; and the offset of an unfinished scan. `hasRested`:
+ * whether the rows of the service are the same, in the same order, since this scan began, so that the first so many are
+ * those that were read.
  */
 export const checkStates = (
   rows: SnapshotRows,
@@ -231,7 +233,10 @@ export const checkStates = (
   return violations
 }
 
-/** After a quiet run the tables equal what the service has `now`: nothing lost, nothing stale, nothing beyond, and each part with its review. */
+/**
+ * After a quiet run the tables equal what the service has `now`: nothing lost, nothing stale, nothing beyond, and each
+ * part with its review.
+ */
 export const compareSnapshot = (
   rows: SnapshotRows,
   service: ExportService,

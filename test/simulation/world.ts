@@ -99,7 +99,8 @@ export const runWorld = async (
     print(`${(realm.ticks() / 1000).toFixed(3).padStart(12)} s  ${line}`)
   }
 
-  // DuckDB puts random bytes into a file, so the SHA-256 that a receipt of `feedback forget` has of it is another each time.
+  // DuckDB puts random bytes into a file, so the SHA-256 that a receipt of `feedback forget` has of it is another each
+  // time.
   const traceLine = (line: string): void => void trace.update(`${line.replace(/^ {4}[0-9a-f]{64}$/, '')}\n`)
 
   realm.reset(chance.split('process').next)
@@ -293,7 +294,8 @@ export const runWorld = async (
       report('stops in time', `it ended ${((endedAt - stoppedAt) / 1000).toFixed(1)} s after the signal`)
     const told = opened.output()
     tell(
-      `run ${run} ends: ${'signal' in end ? end.signal : `status ${end.status}`}, ${told.records} records, ${told.states} states`,
+      `run ${run} ends: ${'signal' in end ? end.signal : `status ${end.status}`}, ` +
+        `${told.records} records, ${told.states} states`,
     )
     const { requests_per_minute: perMinute } = scenario.config.rate_limit as { readonly requests_per_minute?: number }
     const sent = sends.get(running.owner) ?? []

@@ -255,7 +255,8 @@ describe('what is read back', () => {
       [listed('A', null, { state: null })],
       [listed('A', null, { state: 'Texas' })],
       false,
-      'warn locations: A reads back different: state "TX" was sent, and is kept as "Texas".\nwarn locations: 1 read back: 0 as sent, 1 different, 0 missing, 0 still active.',
+      'warn locations: A reads back different: state "TX" was sent, and is kept as ' +
+        '"Texas".\nwarn locations: 1 read back: 0 as sent, 1 different, 0 missing, 0 still active.',
     ],
     [
       'as it was before',
@@ -263,7 +264,8 @@ describe('what is read back', () => {
       [listed('A', null, { state: 'OH' })],
       [listed('A', null, { state: 'OH' })],
       true,
-      'warn locations: A reads back different: state "TX" was sent, and is still "OH".\nwarn locations: 1 read back: 0 as sent, 1 different, 0 missing, 0 still active.',
+      'warn locations: A reads back different: state "TX" was sent, and is still "OH".\nwarn ' +
+        'locations: 1 read back: 0 as sent, 1 different, 0 missing, 0 still active.',
     ],
     [
       'not at all',
@@ -271,7 +273,8 @@ describe('what is read back', () => {
       [],
       [],
       true,
-      "warn locations: A is not on the service's list after it was accepted.\nwarn locations: 1 read back: 0 as sent, 0 different, 1 missing, 0 still active.",
+      "warn locations: A is not on the service's list after it was accepted.\nwarn " +
+        'locations: 1 read back: 0 as sent, 0 different, 1 missing, 0 still active.',
     ],
     [
       'as inactive',
@@ -287,7 +290,8 @@ describe('what is read back', () => {
       [listed('A')],
       [listed('A')],
       true,
-      'warn locations: A is still listed as active after its deactivation.\nwarn locations: 1 read back: 0 as sent, 0 different, 0 missing, 1 still active.',
+      'warn locations: A is still listed as active after its deactivation.\nwarn ' +
+        'locations: 1 read back: 0 as sent, 0 different, 0 missing, 1 still active.',
     ],
     [
       'without what the list does not show',
@@ -295,7 +299,8 @@ describe('what is read back', () => {
       [],
       [listed('A')],
       false,
-      'info locations: 1 read back: 1 as sent, 0 different, 0 missing, 0 still active. Not compared, since the list does not show them: products, profiles.',
+      'info locations: 1 read back: 1 as sent, 0 different, 0 missing, 0 still ' +
+        'active. Not compared, since the list does not show them: products, profiles.',
     ],
   ])('is told: %s', (_, location, before, after, isDelayed, text) => {
     expect(readBack([location], before, after)).toEqual([isDelayed, text])

@@ -15,11 +15,17 @@ const pageSize = Math.max(10, Math.min(1000, Math.round(reviews / 2000)))
 /** An hour has enough rows for several transactions. */
 const requestsPerHour = Math.max(240, Math.round(40_000 / pageSize))
 const secondsPerRequest = 3600 / requestsPerHour
-/** A run that is killed before its first transaction would go on from the same place for ever, on a machine that is fast enough. */
+/**
+ * A run that is killed before its first transaction would go on from the same place for ever, on a machine that is fast
+ * enough.
+ */
 const minRunMillis = 10_000
 /** Of one run of `feedback sync`; measured peaks are far below. */
 const maxPeakMb = 1300
-/** What a kill may lose: two transactions, one that is being committed and one that is gathered, and the pages asked for ahead. */
+/**
+ * What a kill may lose: two transactions, one that is being committed and one that is gathered, and the pages asked for
+ * ahead.
+ */
 const maxRowsAgain = 70_000 + 10 * pageSize
 
 const exportStreams = streams.filter(({ reader }) => /^export /.test(reader.name)).map(({ name }) => name)
@@ -156,7 +162,9 @@ describe(`a backfill of ${reviews} reviews through a night`, () => {
       }
       runs.push(run)
       console.log(
-        `run ${hour}: ${run.end} after ${seconds.toFixed(0)} s; peak ${peakMb.toFixed(0)} MB; file ${run.fileMb.toFixed(0)} MB, opened in ${openSeconds.toFixed(1)} s; from ${first?.offset} (committed ${committed?.offset}, asked for before: up to ${reached?.offset}); ${stderr.trim().split('\n').at(-1)}`,
+        `run ${hour}: ${run.end} after ${seconds.toFixed(0)} s; peak ${peakMb.toFixed(0)} MB; file ` +
+          `${run.fileMb.toFixed(0)} MB, opened in ${openSeconds.toFixed(1)} s; from ${first?.offset} (committed ` +
+          `${committed?.offset}, asked for before: up to ${reached?.offset}); ${stderr.trim().split('\n').at(-1)}`,
       )
       committed = places[0]
       const last = requests.at(-1)
@@ -170,7 +178,8 @@ describe(`a backfill of ${reviews} reviews through a night`, () => {
       }
       if (run.end === 'SIGKILL') await sandbox.churn({ change: 40, delete: 40, add: 20, restore: 5 })
     }
-    // Twice, since what changes while a run reads is left to the next one; the clock moves on, so that it lies in the past then.
+    // Twice, since what changes while a run reads is left to the next one; the clock moves on, so that it lies in the
+    // past then.
     for (let quiet = 0; quiet < 2; quiet += 1) {
       sandbox.forward(3600)
       const { status, stderr } = await runProgram('feedback', sync)

@@ -4,7 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { defects } from '../simulation/defects'
 import { simulate } from '../support/simulate'
 
-/** The promise that each safeguard keeps, and what the scenario of a world must say, as JSON, where few worlds need it. */
+/**
+ * The promise that each safeguard keeps, and what the scenario of a world must say, as JSON, where few worlds need it.
+ */
 const promises: Readonly<Record<string, readonly [promise: string, ...where: ReadonlyArray<string>]>> = {
   'pages that need not join': ['nothing lost'],
   'rows in another order accepted': ['nothing lost'],
@@ -130,7 +132,10 @@ const kinds = {
   'streams/version-digest': 'exports,parts',
 }
 
-/** Seeds that have shown that a safeguard is missing: the search begins there. Worlds change, so that it may have to go on. */
+/**
+ * Seeds that have shown that a safeguard is missing: the search begins there. Worlds change, so that it may have to go
+ * on.
+ */
 const firstSeeds = new Map(
   readFileSync(join(__dirname, 'defects.txt'), 'utf8')
     .split('\n')

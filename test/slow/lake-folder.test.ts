@@ -82,29 +82,33 @@ const holdsBytes = (lake: string, text: string): boolean => {
     .some((name) => readFileSync(join(dirname(catalogue), name)).includes(text))
 }
 
-it('keeps the bounds of rows that its catalogue holds where there is nobody to forget, and mends those that are too narrow', async () => {
-  const lake = newLake()
-  await writeReviews(lake, reviewJson(1, 1, 'a text'))
-  const find = () =>
-    useLake(lake, 'read', async ({ db }) => [
-      await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`),
-      await db.scalar(`SELECT count(*) FROM _loads WHERE status = 'complete'`),
-      await db.scalar(`SELECT count(*) FROM reviews WHERE text >= 'a'`),
-    ])
-  expect(await forget(lake, '4711')).toMatchObject({ removed: [], lake: { expired: false } })
-  expect(await find()).toEqual([String(snapshotFormat), 1, 1])
-  await change(
-    lake,
-    `UPDATE __ducklake_metadata_lake.ducklake_table_column_stats AS kept SET min_value = '', max_value = ''
+it(
+  'keeps the bounds of rows that its catalogue holds where there ' +
+    'is nobody to forget, and mends those that are too narrow',
+  async () => {
+    const lake = newLake()
+    await writeReviews(lake, reviewJson(1, 1, 'a text'))
+    const find = () =>
+      useLake(lake, 'read', async ({ db }) => [
+        await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`),
+        await db.scalar(`SELECT count(*) FROM _loads WHERE status = 'complete'`),
+        await db.scalar(`SELECT count(*) FROM reviews WHERE text >= 'a'`),
+      ])
+    expect(await forget(lake, '4711')).toMatchObject({ removed: [], lake: { expired: false } })
+    expect(await find()).toEqual([String(snapshotFormat), 1, 1])
+    await change(
+      lake,
+      `UPDATE __ducklake_metadata_lake.ducklake_table_column_stats AS kept SET min_value = '', max_value = ''
      FROM __ducklake_metadata_lake.ducklake_column AS columns WHERE columns.table_id = kept.table_id AND columns.column_id = kept.column_id
        AND columns.column_type IN ('varchar', 'json') AND kept.min_value IS NOT NULL
        AND kept.table_id IN (
          SELECT table_id FROM __ducklake_metadata_lake.ducklake_table WHERE table_name = '_versions_reviews')`,
-  )
-  expect(await find()).not.toEqual([String(snapshotFormat), 1, 1])
-  await forget(lake, '4711')
-  expect(await find()).toEqual([String(snapshotFormat), 1, 1])
-})
+    )
+    expect(await find()).not.toEqual([String(snapshotFormat), 1, 1])
+    await forget(lake, '4711')
+    expect(await find()).toEqual([String(snapshotFormat), 1, 1])
+  },
+)
 
 it('forgets what only a table had that was dropped, as by --start-anew', async () => {
   const lake = newLake()

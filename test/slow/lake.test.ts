@@ -773,108 +773,116 @@ it('lets two shares bring the same column at once', async () => {
   for (const { snapshot } of both) await closeSnapshot(snapshot)
 })
 
-describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} reviews, ${killCount} times killed (seed ${seed})`, () => {
-  it(
-    'ends with what the service has, without doubles',
-    async () => {
-      const service = await startService(reviewCount)
-      const lake = newLake('shared')
-      const configs = Array.from({ length: shareCount }, (_, index) => writeConfig(service, index))
-      const draw = random(seed)
-      const running = new Map<number, RunningProgram>()
-      const failures: string[] = []
-      let [peak, kills, isEnding] = [0, 0, false]
-      const start = (index: number, place: ReadonlyArray<string>): RunningProgram =>
-        // As the images have it.
-        startProgram('feedback', ['sync', '--config', configs[index] ?? '', ...place], {
-          env: { ...env, MALLOC_ARENA_MAX: '2' },
-        })
-      const runShare = async (index: number): Promise<void> => {
-        for (;;) {
-          const program = start(index, [...lake, '--wait', '60s'])
-          running.set(index, program)
-          const { signal, status, stderr } = await program.ended
-          running.delete(index)
-          if (signal === 'SIGKILL') continue
-          if (status !== 0) failures.push(`share ${index}: ${status} ${stderr.slice(-500)}`)
-          return
+describe(
+  `${shareCount} processes write ${reviewCount.toLocaleString('en')} ` +
+    `reviews, ${killCount} times killed (seed ${seed})`,
+  () => {
+    it(
+      'ends with what the service has, without doubles',
+      async () => {
+        const service = await startService(reviewCount)
+        const lake = newLake('shared')
+        const configs = Array.from({ length: shareCount }, (_, index) => writeConfig(service, index))
+        const draw = random(seed)
+        const running = new Map<number, RunningProgram>()
+        const failures: string[] = []
+        let [peak, kills, isEnding] = [0, 0, false]
+        const start = (index: number, place: ReadonlyArray<string>): RunningProgram =>
+          // As the images have it.
+          startProgram('feedback', ['sync', '--config', configs[index] ?? '', ...place], {
+            env: { ...env, MALLOC_ARENA_MAX: '2' },
+          })
+        const runShare = async (index: number): Promise<void> => {
+          for (;;) {
+            const program = start(index, [...lake, '--wait', '60s'])
+            running.set(index, program)
+            const { signal, status, stderr } = await program.ended
+            running.delete(index)
+            if (signal === 'SIGKILL') continue
+            if (status !== 0) failures.push(`share ${index}: ${status} ${stderr.slice(-500)}`)
+            return
+          }
         }
-      }
-      // One share is never killed, and is read into a file too, beside the others: what both cost can be compared.
-      const spared = shareCount - 1
-      const file = start(spared, ['--db', newTempPath('duckdb')])
-      const cpu = { lake: 0, file: 0 }
-      const watching = (async () => {
-        while (!isEnding) {
-          for (const { pid } of running.values()) peak = Math.max(peak, readPeak(pid))
-          cpu.lake = readCpu(running.get(spared)?.pid) ?? cpu.lake
-          cpu.file = readCpu(file.pid) ?? cpu.file
-          await sleep(100)
+        // One share is never killed, and is read into a file too, beside the others: what both cost can be compared.
+        const spared = shareCount - 1
+        const file = start(spared, ['--db', newTempPath('duckdb')])
+        const cpu = { lake: 0, file: 0 }
+        const watching = (async () => {
+          while (!isEnding) {
+            for (const { pid } of running.values()) peak = Math.max(peak, readPeak(pid))
+            cpu.lake = readCpu(running.get(spared)?.pid) ?? cpu.lake
+            cpu.file = readCpu(file.pid) ?? cpu.file
+            await sleep(100)
+          }
+        })()
+        const killing = (async () => {
+          // Spread over the reviews, however fast they are written; of few reviews a writer makes one commit only, and
+          // is killed at any moment.
+          while (kills < killCount && !isEnding) {
+            const wanted = reviewCount < 200_000 ? 0 : ((kills + draw()) / (killCount + 1)) * reviewCount
+            while (countCommitted('shared') < wanted && !isEnding) await sleep(1000)
+            await sleep(500 + 3000 * draw())
+            const all = [...running].flatMap(([index, program]) => (index === spared ? [] : [program]))
+            const victim = all[Math.floor(draw() * all.length)]
+            if (victim === undefined) continue
+            victim.kill('SIGKILL')
+            kills += 1
+          }
+        })()
+        const started = performance.now()
+        await Promise.all(Array.from({ length: shareCount }, (_, index) => runShare(index)))
+        isEnding = true
+        await Promise.all([watching, killing])
+        const fileRun = await file.ended
+        expect(fileRun.status, fileRun.stderr.slice(-500)).toBe(0)
+        const rate = cpu.file / cpu.lake
+        console.log(
+          `share ${spared}, not killed: ${cpu.lake.toFixed(1)} s of CPU into ` +
+            `the lake, ${cpu.file.toFixed(1)} into a file (${rate.toFixed(2)})`,
+        )
+        console.log(
+          `${kills} kills, ${Math.round((performance.now() - started) / 1000)} ` +
+            `s, ${Math.round(peak)} MiB at most a writer`,
+        )
+        expect(failures).toEqual([])
+        expect(kills).toBeGreaterThanOrEqual(killCount / 2)
+        await service.stop()
+        const checked = performance.now()
+        const compareRows = async () => {
+          const copy = await copyToFile(lake)
+          expect(await countDoubles(copy)).toBe(0)
+          await expectTruth(service, copy, comparedTables)
         }
-      })()
-      const killing = (async () => {
-        // Spread over the reviews, however fast they are written; of few reviews a writer makes one commit only, and
-        // is killed at any moment.
-        while (kills < killCount && !isEnding) {
-          const wanted = reviewCount < 200_000 ? 0 : ((kills + draw()) / (killCount + 1)) * reviewCount
-          while (countCommitted('shared') < wanted && !isEnding) await sleep(1000)
-          await sleep(500 + 3000 * draw())
-          const all = [...running].flatMap(([index, program]) => (index === spared ? [] : [program]))
-          const victim = all[Math.floor(draw() * all.length)]
-          if (victim === undefined) continue
-          victim.kill('SIGKILL')
-          kills += 1
-        }
-      })()
-      const started = performance.now()
-      await Promise.all(Array.from({ length: shareCount }, (_, index) => runShare(index)))
-      isEnding = true
-      await Promise.all([watching, killing])
-      const fileRun = await file.ended
-      expect(fileRun.status, fileRun.stderr.slice(-500)).toBe(0)
-      const rate = cpu.file / cpu.lake
-      console.log(
-        `share ${spared}, not killed: ${cpu.lake.toFixed(1)} s of CPU into the lake, ${cpu.file.toFixed(1)} into a file (${rate.toFixed(2)})`,
-      )
-      console.log(
-        `${kills} kills, ${Math.round((performance.now() - started) / 1000)} s, ${Math.round(peak)} MiB at most a writer`,
-      )
-      expect(failures).toEqual([])
-      expect(kills).toBeGreaterThanOrEqual(killCount / 2)
-      await service.stop()
-      const checked = performance.now()
-      const compareRows = async () => {
-        const copy = await copyToFile(lake)
-        expect(await countDoubles(copy)).toBe(0)
-        await expectTruth(service, copy, comparedTables)
-      }
-      // Both only read. Each uses one core most of the time.
-      await Promise.all([feedbackWell('verify', ...placeOf(lake)), compareRows()])
-      // One process goes on where all shares have ended, and finds every review as it is.
-      const again = await startService(reviewCount, service)
-      const version = await newestVersion('shared')
-      await feedbackWell('sync', '--config', writeConfig(again), ...placeOf(lake))
-      await again.stop()
-      // Each run writes the rows of locations, providers, sources and categories anew.
-      const diff = await feedback('diff', ...placeOf(lake), '--json', version, await newestVersion('shared'))
-      const differences: ReadonlyArray<StreamDifference> = JSON.parse(diff.stdout)
-      expect(differences.map(({ stream }) => stream)).toEqual(expect.arrayContaining([...tablesOfReviews]))
-      const changed = differences.filter((one) => tablesOfReviews.includes(one.stream) && !isIdentical(one))
-      expect(changed).toEqual([])
-      console.log(`verified, compared and read once more in ${Math.round((performance.now() - checked) / 1000)} s`)
-      const before = await timeViews('shared')
-      await feedbackWell('compact', ...placeOf(lake))
-      const compacted = await timeViews('shared')
-      console.log(
-        `a query of all reviews: ${before.view} of the view, ${compacted.view} once compacted; ${compacted.table} of its table`,
-      )
-      console.log(
-        `of all contents: ${before.child} of the view, ${compacted.child} once compacted; ${compacted.childTable} of its table`,
-      )
-      await feedbackWell('verify', ...placeOf(lake))
-      await expectTruth(service, await copyToFile(lake), comparedTables)
-      expect(peak).toBeLessThan(300)
-    },
-    180 * minutes,
-  )
-})
+        // Both only read. Each uses one core most of the time.
+        await Promise.all([feedbackWell('verify', ...placeOf(lake)), compareRows()])
+        // One process goes on where all shares have ended, and finds every review as it is.
+        const again = await startService(reviewCount, service)
+        const version = await newestVersion('shared')
+        await feedbackWell('sync', '--config', writeConfig(again), ...placeOf(lake))
+        await again.stop()
+        // Each run writes the rows of locations, providers, sources and categories anew.
+        const diff = await feedback('diff', ...placeOf(lake), '--json', version, await newestVersion('shared'))
+        const differences: ReadonlyArray<StreamDifference> = JSON.parse(diff.stdout)
+        expect(differences.map(({ stream }) => stream)).toEqual(expect.arrayContaining([...tablesOfReviews]))
+        const changed = differences.filter((one) => tablesOfReviews.includes(one.stream) && !isIdentical(one))
+        expect(changed).toEqual([])
+        console.log(`verified, compared and read once more in ${Math.round((performance.now() - checked) / 1000)} s`)
+        const before = await timeViews('shared')
+        await feedbackWell('compact', ...placeOf(lake))
+        const compacted = await timeViews('shared')
+        console.log(
+          `a query of all reviews: ${before.view} of the view, ` +
+            `${compacted.view} once compacted; ${compacted.table} of its table`,
+        )
+        console.log(
+          `of all contents: ${before.child} of the view, ${compacted.child} ` +
+            `once compacted; ${compacted.childTable} of its table`,
+        )
+        await feedbackWell('verify', ...placeOf(lake))
+        await expectTruth(service, await copyToFile(lake), comparedTables)
+        expect(peak).toBeLessThan(300)
+      },
+      180 * minutes,
+    )
+  },
+)

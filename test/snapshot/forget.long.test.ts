@@ -212,7 +212,8 @@ describe('feedback forget', () => {
 
   it('leaves no byte of the text in the file or beside it, under the compression that DuckDB chooses', async () => {
     const path = newTempPath('duckdb')
-    // A version that a later one has replaced lies in blocks of the file that are free, and the last commits in its log.
+    // A version that a later one has replaced lies in blocks of the file that are free, and the last commits in its
+    // log.
     const older = people.map((each) => ({ ...each, text: randomText() }))
     await load(path, messagesOf(older, 1))
     await load(path, messagesOf(people, 2))
@@ -503,7 +504,8 @@ describe('exports', () => {
     const letterOf = ({ visit, text }: Person, object = 'visit_records') =>
       `${JSON.stringify({ stream: 'visits', object, key: visit, reason: 'email: missing', batch: null, when: timeAtMinute(1), record: { note: text, big: 1.5 } })}\n`
     const unread =
-      '{"stream":"visits","object":"visit_records","key":null,"reason":"id: missing","batch":null,"when":"","record": 9007199254740993}\n'
+      '{"stream":"visits","object":"visit_records","key":null,"reason":"id: ' +
+      'missing","batch":null,"when":"","record": 9007199254740993}\n'
     const kept = [letterOf(other), unread, letterOf(gone, 'locations'), '{"stream":"vis\n']
     const lines = [letterOf(gone), ...kept, letterOf(gone), letterOf(gone).slice(0, -20)]
     const file = newTempPath('jsonl')

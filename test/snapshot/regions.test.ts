@@ -39,7 +39,8 @@ describe('a file of regions', () => {
   it.each([
     [
       '',
-      'regions.csv: the first line must name the columns location_id or location_name (or both) and region; it has none.',
+      'regions.csv: the first line must name the columns location_id ' +
+        'or location_name (or both) and region; it has none.',
     ],
     ['id,region\n1,North', 'it has id, region.'],
     ['location_id,area\n1,North', 'it has location_id, area.'],

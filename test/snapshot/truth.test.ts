@@ -21,7 +21,9 @@ beforeAll(async () => {
 const keyOf = (table: string): ReadonlyArray<string> =>
   (streams.find(({ name }) => name === table)?.primaryKey ?? []).map((name) => `"${name}"`)
 
-/** What the comparison counts after each of these statements, by table; without the tables that are as they are to be. */
+/**
+ * What the comparison counts after each of these statements, by table; without the tables that are as they are to be.
+ */
 const compareAfter = async (sql: (table: string) => string | Promise<string>) => {
   const path = newTempPath('duckdb')
   copyFileSync(snapshot, path)

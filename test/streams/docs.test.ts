@@ -15,17 +15,26 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
     costs: 'one request for each page of deletions since the cursor',
   },
   reviews: {
-    what: 'Reviews that arrived or changed, each with its contents, sentiments, liabilities, task and engagements (operation 6).',
+    what:
+      'Reviews that arrived or changed, each with its contents, ' +
+      'sentiments, liabilities, task and engagements (operation 6).',
     costs: 'one request for each page of reviews since the cursor; successive pages share some rows',
   },
   locations: { what: 'Locations that reviews name.', costs: sharedCosts },
   providers: { what: 'Providers (physicians) that reviews name.', costs: sharedCosts },
   sources: {
-    what: 'Sources that reviews came from. With `lookups.sources: true` the sources that the service lists, at each run, with the same key and cursor (`reviewModifiedTime` is then the time of the lookup) and all other fields in one object `record`; where the service refuses the lookup, a warning says so and they come from reviews. With an operation of its own in `lookups.sources`, the answer of that: full refresh, the configured key as text, and all other fields in `record`.',
+    what:
+      'Sources that reviews came from. With `lookups.sources: true` the sources that the service ' +
+      'lists, at each run, with the same key and cursor (`reviewModifiedTime` is then the time of the ' +
+      'lookup) and all other fields in one object `record`; where the service refuses the lookup, a ' +
+      'warning says so and they come from reviews. With an operation of its own in `lookups.sources`, ' +
+      'the answer of that: full refresh, the configured key as text, and all other fields in `record`.',
     costs: `${sharedCosts}; one request with a lookup, or those of its pages`,
   },
   categories: {
-    what: 'Categories and sub-categories of the sentiments in reviews. With `lookups.categories` in the config, a lookup as in `sources`.',
+    what:
+      'Categories and sub-categories of the sentiments in reviews. With ' +
+      '`lookups.categories` in the config, a lookup as in `sources`.',
     costs: `${sharedCosts}; one request with a lookup, or those of its pages`,
   },
   review_contents: { what: 'Questions and responses of reviews, one row for each.', costs: sharedCosts },
@@ -36,24 +45,37 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
   comments: {
     what: 'Comments on persons, locations and roll-up entities, with the responses to them (operations 2 and 3).',
     costs:
-      'one or two requests for up to 50 entities if their comments since feedback_lookback_days before their cursor fit one page, in a first read up to three; one or two more for each page of an entity that has more',
+      'one or two requests for up to 50 entities if their comments since ' +
+      'feedback_lookback_days before their cursor fit one page, in a first read ' +
+      'up to three; one or two more for each page of an entity that has more',
   },
   transparency_reviews: {
     what: 'Reviews of persons, locations and roll-up entities as the public sees them (operation 1).',
     costs:
-      'one request for each entity without reviews since feedback_lookback_days before its cursor, two if these fit one page; one or two more for each further page',
+      'one request for each entity without reviews since feedback_lookback_days before ' +
+      'its cursor, two if these fit one page; one or two more for each further page',
   },
   entity_ratings: {
-    what: 'The summary of each entity: overall rating, ratings by category and their distribution (operations 2 and 3). Several blocks of one id in an answer are one row, with the ratings of all of them; a member that an answer lists beside its roll-up has a row under its own id.',
+    what:
+      'The summary of each entity: overall rating, ratings by category and their distribution ' +
+      '(operations 2 and 3). Several blocks of one id in an answer are one row, with the ratings ' +
+      'of all of them; a member that an answer lists beside its roll-up has a row under its own id.',
     costs: 'one request for up to 50 entities',
   },
   managed_locations: {
-    what: 'The locations that the service manages, active ones only, as `lookups.locations` lists them; the stream is there only with that. A location without a code has its id as `code`, with the `codeType` id; one with the code and type of another too, and a warning says so. One with a code and no type has the `codeType` none.',
+    what:
+      'The locations that the service manages, active ones only, as `lookups.locations` lists them; the stream is ' +
+      'there only with that. A location without a code has its id as `code`, with the `codeType` id; one with the ' +
+      'code and type of another too, and a warning says so. One with a code and no type has the `codeType` none.',
     costs:
-      'one or two requests for up to 100 locations; one for each further 100, all of them twice or, while the list changes, up to five times, since a location that is removed meanwhile shifts the others',
+      'one or two requests for up to 100 locations; one for each further 100, all of them twice or, while ' +
+      'the list changes, up to five times, since a location that is removed meanwhile shifts the others',
   },
   sync_audit: {
-    what: 'What each run has sent: a record for each stream that it has read to its end, by which a warehouse can tell that all of it has arrived ([proof.md](proof.md)). The stream is there only with `audit: true`, and is read last.',
+    what:
+      'What each run has sent: a record for each stream that it has read to its end, by ' +
+      'which a warehouse can tell that all of it has arrived ([proof.md](proof.md)). The ' +
+      'stream is there only with `audit: true`, and is read last.',
     costs: 'no requests',
   },
 }

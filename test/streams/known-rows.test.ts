@@ -13,7 +13,9 @@ const begin = Date.parse('2026-03-01T12:00:00Z')
 type Row = { readonly id: number; readonly modifiedTime: string }
 const review = (id: number, modified: number): Row => ({ id, modifiedTime: new Date(modified).toISOString() })
 
-/** 50 reviews, one a minute, the last of them ten days ago; `behind`: how many requests for them an old replica answers. */
+/**
+ * 50 reviews, one a minute, the last of them ten days ago; `behind`: how many requests for them an old replica answers.
+ */
 const createService = () => {
   let clock = begin
   const { data, api } = createExportApi(() => clock)

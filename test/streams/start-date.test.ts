@@ -76,7 +76,9 @@ it('one line names the streams, both starts and the cost', () => {
   expect(movedBackNote(['reviews', 'locations'], year25, year24)).toMatchObject({
     level: 'warn',
     message:
-      'reviews, locations: start_date moved back from 2025-01-01T00:00:00.000Z to 2024-01-01T00:00:00.000Z, so everything since then is read again. This costs as much as a first sync, and rows that you already have are sent again.',
+      'reviews, locations: start_date moved back from 2025-01-01T00:00:00.000Z to ' +
+      '2024-01-01T00:00:00.000Z, so everything since then is read again. This costs ' +
+      'as much as a first sync, and rows that you already have are sent again.',
   })
 })
 

@@ -127,7 +127,9 @@ const findLostRows = (service: SimulatedExport, destination: Destination): Reado
     [...service.truth()].flatMap(([id, version]) => (rows.get(id) === version ? [] : [`${name} ${id}`])),
   )
 
-/** The rows lost by interrupted runs and one complete run. Only one, since a second could recover what the others lost. */
+/**
+ * The rows lost by interrupted runs and one complete run. Only one, since a second could recover what the others lost.
+ */
 const runInterrupted = async (
   setting: Setting,
   interruptions: ReadonlyArray<Interruption>,

@@ -20,7 +20,10 @@ const resources = {
   ),
 }
 
-/** The rules of Airbyte's published ConnectorMetadataDefinitionV0 for the keys that we use, and for those of a breaking change. */
+/**
+ * The rules of Airbyte's published ConnectorMetadataDefinitionV0 for the keys that we use, and for those of a breaking
+ * change.
+ */
 const metadataSchema = {
   type: 'object',
   required: ['metadataSpecVersion', 'data'],

@@ -1,8 +1,8 @@
 import type { ExportTraits } from './export-simulation'
 
 /**
- * What a reader assumes of a service. Which traits break which assumption is decided here, before any service is drawn: no service
- * is left out of a comparison because a reader lost rows of it.
+ * What a reader assumes of a service. Which traits break which assumption is decided here, before any service is drawn:
+ * no service is left out of a comparison because a reader lost rows of it.
  *
  * - A1 An answer is one snapshot of the rows that match its filter, at most the lookback old, or for a moment empty.
  * - A2 An answer shorter than the limit that was sent or echoed ends the list.
@@ -76,8 +76,8 @@ const shortestProbe = ({
 }
 
 /**
- * What a service does that no client could notice: without these, a reader must never end COMPLETE and lack a row. Drawn services
- * have none of them.
+ * What a service does that no client could notice: without these, a reader must never end COMPLETE and lack a row.
+ * Drawn services have none of them.
  */
 export const findUndetectable = (
   traits: ExportTraits,

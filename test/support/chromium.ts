@@ -29,7 +29,8 @@ export const hasChromium = (): boolean => {
 }
 
 const flags =
-  '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars --remote-debugging-pipe'
+  '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking ' +
+  '--disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars --remote-debugging-pipe'
 
 /** Starts Chromium with a temporary profile. Messages go through two pipes, so no port is opened. */
 export const startChromium = async (): Promise<Browser> => {

@@ -1,6 +1,9 @@
 import type { CommandIo } from '../../connector/cdk/program/command'
 
-/** The io of a command in this process: `print` receives its output; everything else is dropped unless `more` overrides it. */
+/**
+ * The io of a command in this process: `print` receives its output; everything else is dropped unless `more` overrides
+ * it.
+ */
 export const createTestIo = (
   stdin: CommandIo['stdin'],
   print: CommandIo['print'],

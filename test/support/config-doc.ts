@@ -31,5 +31,8 @@ const row = (name: string, setting: JsonSchema, needed: boolean): string => {
         : 'default' in setting
           ? `\`${JSON.stringify(setting.default)}\``
           : ''
-  return `| \`${name}\` | ${type} | ${standard} | ${setting.description}${setting.airbyte_secret === true ? ' (secret)' : ''} |`
+  return (
+    `| \`${name}\` | ${type} | ${standard} | ` +
+    `${setting.description}${setting.airbyte_secret === true ? ' (secret)' : ''} |`
+  )
 }

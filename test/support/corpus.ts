@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { simulate } from './simulate'
 
-/** Tests the worlds that a file of test/simulation lists: a line has a seed, the disturbances that are kept (all: -), and what the world showed. */
+/**
+ * Tests the worlds that a file of test/simulation lists: a line has a seed, the disturbances that are kept (all: -),
+ * and what the world showed.
+ */
 export const testCorpus = (file: string): void => {
   const worlds = readFileSync(join(__dirname, '../simulation', file), 'utf8')
     .split('\n')

@@ -11,7 +11,10 @@ export async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-/** What a destination decodes from an input: the messages, and the failure that refused the rest, if any; other errors are thrown. */
+/**
+ * What a destination decodes from an input: the messages, and the failure that refused the rest, if any; other errors
+ * are thrown.
+ */
 export const decodeForDestination = async (
   protocol: Protocol,
   catalog: ConfiguredCatalog,
@@ -27,7 +30,10 @@ export const decodeForDestination = async (
   return { messages, refused: undefined }
 }
 
-/** What a snapshot decodes from an input, and the failure that refused the rest, if any; without a catalog, the input may contain one. */
+/**
+ * What a snapshot decodes from an input, and the failure that refused the rest, if any; without a catalog, the input
+ * may contain one.
+ */
 export const decodeForSnapshot = async (
   input: AsyncIterable<Uint8Array>,
   catalog: ConfiguredCatalog | undefined,
@@ -59,7 +65,10 @@ export const printBack = (protocol: Protocol, message: Message): string =>
     .lines.map(joinText)
     .join('')
 
-/** The messages of the lines for a destination, one short item each; a failure is its text, a state is what is printed back. */
+/**
+ * The messages of the lines for a destination, one short item each; a failure is its text, a state is what is printed
+ * back.
+ */
 export const summarizeInput = async (
   protocol: Protocol,
   catalog: ConfiguredCatalog,

@@ -36,7 +36,10 @@ export const singerFormat: MessageFormat = {
   close: () => [],
 }
 
-/** A stream's messages: the records from index `from` on, a state after every `every` records, and the end of the stream. */
+/**
+ * A stream's messages: the records from index `from` on, a state after every `every` records, and the end of the
+ * stream.
+ */
 export const formatStream = (
   format: MessageFormat,
   stream: string,

@@ -18,7 +18,9 @@ const distinct = (rows: ReadonlyArray<Fields | undefined>): ReadonlyArray<Fields
   ...new Map(rows.flatMap((row) => (row === undefined ? [] : [[JSON.stringify(row), row]]))).values(),
 ]
 
-/** The rows that a warehouse must have of the reviews export, computed from the service's data without the connector. */
+/**
+ * The rows that a warehouse must have of the reviews export, computed from the service's data without the connector.
+ */
 export const expectedOfReviews = (
   truth: Pick<Truth, 'reviews'>,
   parse: (text: string) => unknown = parseExact,

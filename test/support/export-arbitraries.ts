@@ -6,7 +6,9 @@ const hour = 3_600_000
 
 export const orders: readonly Order[] = ['ascending', 'descending', 'id', 'ties', 'random']
 
-/** Any service for which a scan promises completeness: rows become visible within the lookback and have a mention time. */
+/**
+ * Any service for which a scan promises completeness: rows become visible within the lookback and have a mention time.
+ */
 export const anyTraits: fc.Arbitrary<ExportTraits> = fc
   .record({
     order: fc.constantFrom(...orders),
@@ -45,7 +47,9 @@ export const anyTraits: fc.Arbitrary<ExportTraits> = fc
   .map((traits) => ({ ...traits, ...(traits.shortPages ? limitChanges(traits) : {}) }))
   .map((traits) => ({ ...traits, ...(isOrderUnsteady(traits) ? stopChanges : {}) }))
 
-/** Rows that change place a little, and a limit lowered untold, are only told apart from changes while no row changes. */
+/**
+ * Rows that change place a little, and a limit lowered untold, are only told apart from changes while no row changes.
+ */
 const isOrderUnsteady = ({ ties, lackingRows, lowerAfter }: ExportTraits): boolean =>
   ties === 'merged' || ties === 'rotated' || lackingRows > 0 || lowerAfter > 0
 
@@ -62,7 +66,10 @@ const stopChanges = {
 
 const keepsOrder = ({ order }: ExportTraits): boolean => order !== 'ties' && order !== 'random'
 
-/** Without an order a page that is short for no reason looks like the whole window, and a fast growing set never comes to rest. */
+/**
+ * Without an order a page that is short for no reason looks like the whole window, and a fast growing set never comes
+ * to rest.
+ */
 const limitGrowth = ({ additions, burstEvery }: ExportTraits): Partial<ExportTraits> => ({
   shortPages: false,
   lowerAfter: 0,
@@ -70,7 +77,10 @@ const limitGrowth = ({ additions, burstEvery }: ExportTraits): Partial<ExportTra
   burstEvery: burstEvery * 3,
 })
 
-/** If pages may be short although more rows follow, against the service's own rule, the end can only be found while little changes. */
+/**
+ * If pages may be short although more rows follow, against the service's own rule, the end can only be found while
+ * little changes.
+ */
 const limitChanges = ({ changes, additions }: ExportTraits): Partial<ExportTraits> => ({
   changes: Math.min(changes, 1),
   additions: Math.min(additions, 0.5),
@@ -80,7 +90,10 @@ const limitChanges = ({ changes, additions }: ExportTraits): Partial<ExportTrait
   burstEvery: 0,
 })
 
-/** One to four runs while the service is busy, some killed after any item, with pages requested one by one or several at a time. */
+/**
+ * One to four runs while the service is busy, some killed after any item, with pages requested one by one or several at
+ * a time.
+ */
 export const anySimulationPlan: fc.Arbitrary<SimulationPlan> = fc.record({
   seed: fc.integer(),
   limit: fc.constant(50),

@@ -167,7 +167,10 @@ export const runStream = async (
   return { state: current, sent, failure: undefined, finished: true, ...end }
 }
 
-/** How many times the fewest requests a scan may take: rounds over a list without order ask for each page four times, up to 30 rounds. */
+/**
+ * How many times the fewest requests a scan may take: rounds over a list without order ask for each page four times, up
+ * to 30 rounds.
+ */
 const maxRequestsPerPage = 130
 
 /** Counts a scan as endless, and throws, once it has asked for more pages than the rows at its beginning allow. */
@@ -278,7 +281,10 @@ export type SimulationOutcome = {
 const startDate = Date.UTC(2025, 11, 31)
 const minute = 60_000
 
-/** Runs a service while it is busy, some runs killed, then while it is quiet, and compares the destination with the truth. */
+/**
+ * Runs a service while it is busy, some runs killed, then while it is quiet, and compares the destination with the
+ * truth.
+ */
 export const runSimulation = async (traits: ExportTraits, plan: SimulationPlan): Promise<SimulationOutcome> => {
   const service = simulateExport(traits, plan.seed)
   const draw = random(plan.seed ^ 0x5555)

@@ -9,8 +9,9 @@ import { random } from './random'
 export type Order = 'ascending' | 'descending' | 'id' | 'ties' | 'random'
 
 /**
- * In which order rows with the same modifiedTime come: by id; in another of two orders with each request, as from two replicas;
- * with some blocks in another place from some request on, as after a merge of segments; or each time from another row on.
+ * In which order rows with the same modifiedTime come: by id; in another of two orders with each request, as from two
+ * replicas; with some blocks in another place from some request on, as after a merge of segments; or each time from
+ * another row on.
  */
 export type TieOrder = 'stable' | 'replicas' | 'merged' | 'rotated'
 
@@ -59,11 +60,16 @@ export type ExportTraits = {
   /** From which request on a page has at most `lowerLimit` rows; 0: never. */
   readonly lowerAfter: number
   readonly lowerLimit: number
-  /** What the service makes of filters by mention time: reviews without one match none, match any, or all reviews match. */
+  /**
+   * What the service makes of filters by mention time: reviews without one match none, match any, or all reviews match.
+   */
   readonly mentionFilter: 'kept' | 'lenient' | 'ignored'
   /** Over how many successive seconds the mention times are spread; 0: over 300 days, to the millisecond. */
   readonly mentionSeconds: number
-  /** Whether only reviews of the last 90 days are listed unless the request bounds the mention time, and whether the echo tells so. */
+  /**
+   * Whether only reviews of the last 90 days are listed unless the request bounds the mention time, and whether the
+   * echo tells so.
+   */
   readonly defaultRange: 'none' | 'told' | 'untold'
   /** Whether it refuses an offset behind the last row. */
   readonly refusesEnd: boolean
@@ -165,7 +171,10 @@ export type SimulatedExport = {
   readonly truth: () => ReadonlyMap<string, number>
   /** The ids of the rows that are dated in the future. */
   readonly futureIds: ReadonlySet<string>
-  /** Live reviews whose last version has a modifiedTime before this time, without those dated in the future: version by id. */
+  /**
+   * Live reviews whose last version has a modifiedTime before this time, without those dated in the future: version by
+   * id.
+   */
   readonly restedBefore: (time: number) => ReadonlyMap<string, number>
   /** Deleted reviews by id, with the time. */
   readonly deleted: () => ReadonlyMap<string, number>
@@ -175,7 +184,9 @@ export type SimulatedExport = {
 
 const start = Date.UTC(2026, 0, 1)
 
-/** What a service holds at one time: by id the versions that may still be served, the newest last, and the deletions. */
+/**
+ * What a service holds at one time: by id the versions that may still be served, the newest last, and the deletions.
+ */
 type Holdings = {
   readonly live: ReadonlyMap<number, readonly Row[]>
   readonly deleted: ReadonlyMap<number, { readonly time: number; readonly visible: number }>

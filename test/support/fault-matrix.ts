@@ -69,7 +69,10 @@ const allCases: ReadonlyArray<FaultCase> = (['first', 'middle', 'last'] as const
   ([0, 1, 2] as const).map((countIndex) => ({ at, countIndex })),
 )
 
-/** Where every answer has the rows of another, the windows are split down to seconds: a hundred requests for each row. It comes last. */
+/**
+ * Where every answer has the rows of another, the windows are split down to seconds: a hundred requests for each row.
+ * It comes last.
+ */
 const isLong = (kind: FaultKind, { countIndex }: FaultCase): boolean =>
   (kind === 'stale' || kind === 'duplicate') && countIndex === 2
 

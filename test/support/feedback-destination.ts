@@ -17,7 +17,9 @@ type SentRecord = {
 /** How a run ends early: killed, or asked to stop, after so many messages. */
 export type RunEnd = { readonly after: number; readonly how: 'kill' | 'stop' }
 
-/** A destination that upserts by key, fed by runs that may end early; it keeps the state as a platform would after each. */
+/**
+ * A destination that upserts by key, fed by runs that may end early; it keeps the state as a platform would after each.
+ */
 export const createFeedbackDestination = () => {
   const rows = new Map<string, string>()
   let state: SourceState = {}

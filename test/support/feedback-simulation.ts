@@ -20,8 +20,9 @@ export type FeedbackTraits = {
   /** Whether rows at exactly fromDate, and at exactly toDate, are in the window. */
   readonly bounds: { readonly from: boolean; readonly to: boolean }
   /**
-   * Scattered: in no order of time, but always the same; shuffled: another order at every request; tied: newest first, rows of
-   * one time in an order of the page and its size; hidden: each page serves the same row twice in place of another.
+   * Scattered: in no order of time, but always the same; shuffled: another order at every request; tied: newest first,
+   * rows of one time in an order of the page and its size; hidden: each page serves the same row twice in place of
+   * another.
    */
   readonly order: 'newest' | 'oldest' | 'scattered' | 'shuffled' | 'tied' | 'hidden'
   /** The most identifiers of a request. */

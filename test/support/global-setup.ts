@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { drawFactor, drawSeed } from './draws'
 
-/** Gives the tests and the programs that they start one folder for temporary files, and removes it. Some run as another user. */
+/**
+ * Gives the tests and the programs that they start one folder for temporary files, and removes it. Some run as another
+ * user.
+ */
 export default (): (() => void) => {
   console.log(`Properties: DRAWS=${drawFactor} SEED=${drawSeed}`)
   const folder = mkdtempSync(join(tmpdir(), 'feedback-tests-'))

@@ -57,8 +57,9 @@ const capabilities = {
 type PluginKind = keyof typeof capabilities
 
 /**
- * What the schemas of Meltano's hub want of a plugin definition, for the keys that we use. A key that the hub leaves to us is required:
- * a definition is complete, and only what has no file of ours may be missing (`pip_url`, `ext_repo`, `supported_python_versions`).
+ * What the schemas of Meltano's hub want of a plugin definition, for the keys that we use. A key that the hub leaves to
+ * us is required: a definition is complete, and only what has no file of ours may be missing (`pip_url`, `ext_repo`,
+ * `supported_python_versions`).
  */
 const definitionSchema = (kind: PluginKind) => {
   const properties = {

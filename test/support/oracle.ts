@@ -51,7 +51,9 @@ const within = (value: number | null, isValid: (number: number) => boolean): num
   value !== null && isValid(value) ? value : null
 const isScore = (score: number) => score >= 0 && score <= 5
 
-/** When a review was posted, if a review can have this time: from 1990 on, and at most a day after its `last` change. */
+/**
+ * When a review was posted, if a review can have this time: from 1990 on, and at most a day after its `last` change.
+ */
 const postedTime = (mention: string | null, last: string | null, tolerance = 86_400_000): string | null =>
   mention !== null &&
   last !== null &&

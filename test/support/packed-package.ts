@@ -6,8 +6,8 @@ import { join } from 'node:path'
 const root = join(__dirname, '..', '..')
 
 /**
- * A folder with what `npm install --omit=optional` of the packed connector puts there: the package without DuckDB, and its
- * dependencies, which are linked and not fetched again.
+ * A folder with what `npm install --omit=optional` of the packed connector puts there: the package without DuckDB, and
+ * its dependencies, which are linked and not fetched again.
  */
 export const installPacked = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'packed-'))

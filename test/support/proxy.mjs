@@ -1,7 +1,7 @@
-// A proxy for HTTP as a process of its own. It takes its settings as JSON, and prints its port, then each request on a line,
-// and an empty line for each on stdin:
-// upstream: the port of 127.0.0.1 that every host stands for; answer: what it says to each CONNECT, '' to close at once;
-// silent: it says nothing; user: the name and password that it wants; key and cert: it is spoken to in TLS.
+// A proxy for HTTP as a process of its own. It takes its settings as JSON, and prints its port, then each request on a
+// line, and an empty line for each on stdin: upstream: the port of 127.0.0.1 that every host stands for; answer: what
+// it says to each CONNECT, '' to close at once; silent: it says nothing; user: the name and password that it wants; key
+// and cert: it is spoken to in TLS.
 import http from 'node:http'
 import https from 'node:https'
 import net from 'node:net'

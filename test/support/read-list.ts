@@ -29,7 +29,10 @@ export const testRow = (id: number, modifiedTime = listStart + id * 60_000, more
 export const testRows = (count: number, make = (id: number): TestRow => testRow(id)): ReadonlyArray<TestRow> =>
   Array.from({ length: count }, (_, i) => make(i + 1))
 
-/** The rows that match a request, as a service that keeps the specification returns them. `rows` is asked for each request. */
+/**
+ * The rows that match a request, as a service that keeps the specification returns them. `rows` is asked for each
+ * request.
+ */
 export const serve =
   (rows: (request: PageRequest) => ReadonlyArray<TestRow>): FetchListPage<TestRow> =>
   (request) => {

@@ -9,7 +9,9 @@ export const root = join(__dirname, '../..')
 export const folder = mkdtempSync(join(tmpdir(), 'release-test-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A repository with the files of this checkout as they are now, ready to be released; each test begins with it anew. */
+/**
+ * A repository with the files of this checkout as they are now, ready to be released; each test begins with it anew.
+ */
 export const clone = join(folder, 'clone')
 export const { name, version } = manifest
 export const git = (...args: ReadonlyArray<string>) =>

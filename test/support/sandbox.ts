@@ -14,8 +14,8 @@ export const operationPaths = {
 } as const
 
 /**
- * What the sandboxes of the tests behave like: SANDBOX_LIKE=published, as test/slow/run sets it, runs the tests of reading and
- * writing against what deployments do where the specification is silent.
+ * What the sandboxes of the tests behave like: SANDBOX_LIKE=published, as test/slow/run sets it, runs the tests of
+ * reading and writing against what deployments do where the specification is silent.
  */
 export const sandboxKind: ServiceKind = process.env.SANDBOX_LIKE === 'published' ? 'published' : 'specification'
 
@@ -54,8 +54,8 @@ export const startSmallSandbox = async (options: SandboxOptions = {}): Promise<S
 }
 
 /**
- * A sandbox whose reviews change after every page, with a clock of its own, so that no test waits until changes lie in the
- * past. `stopChanges` ends the changes and moves the clock on.
+ * A sandbox whose reviews change after every page, with a clock of its own, so that no test waits until changes lie in
+ * the past. `stopChanges` ends the changes and moves the clock on.
  */
 export const startChangingSandbox = async ({ churn, ...options }: SandboxOptions & { readonly churn: Churn }) => {
   let clock = Date.now()

@@ -43,7 +43,9 @@ export const putProgram = (folder: string, name: string, script: string): void =
 export const putFeedback = (folder: string): void =>
   putProgram(folder, 'feedback', `exec "${process.execPath}" "${programPath('feedback')}" "$@"`)
 
-/** `feedback` that writes down its verb and ends with one status after the other; with the last of them from then on. */
+/**
+ * `feedback` that writes down its verb and ends with one status after the other; with the last of them from then on.
+ */
 export const putStandIn = (folder: string, statuses: ReadonlyArray<number>): void => {
   writeFileSync(join(folder, 'statuses'), `${statuses.join('\n')}\n`)
   putProgram(

@@ -12,10 +12,11 @@ export type ScrollTraits = {
   /** Empty: each page after the first is empty. */
   readonly page: 'used' | 'ignored' | 'empty'
   /**
-   * The scroll keys of operation 1. Row: of the last row of a page; offset: of the next offset; endless: the same, after the last
-   * page too; constant: one key that leads on each time; repeated: the last page leads to itself; overlap: a page begins with
-   * the last row of the one before; blank: empty texts. Broken ones: cycle leads back to the second page after the third, stuck
-   * always to the first, time to the rows before the last one's time, without others of that time.
+   * The scroll keys of operation 1. Row: of the last row of a page; offset: of the next offset; endless: the same,
+   * after the last page too; constant: one key that leads on each time; repeated: the last page leads to itself;
+   * overlap: a page begins with the last row of the one before; blank: empty texts. Broken ones: cycle leads back to
+   * the second page after the third, stuck always to the first, time to the rows before the last one's time, without
+   * others of that time.
    */
   readonly key:
     | 'none'

@@ -12,7 +12,8 @@ import {
   type Table,
 } from '../../connector/snapshot/store/tables'
 
-// Tables without a load: what one function does to them takes milliseconds to see, where a load of one record takes a tenth of a second.
+// Tables without a load: what one function does to them takes milliseconds to see, where a load of one record takes a
+// tenth of a second.
 
 export const column = (name: string, type: ColumnType): Column => ({ name, type })
 export const createTable = (name: string, columns: ReadonlyArray<Column>): Table => ({ name, columns, history: false })

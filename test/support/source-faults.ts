@@ -14,7 +14,9 @@ import type { Sandbox } from '../../connector/sandbox/start'
 import { type Outcome, readAll } from './in-process'
 import { sandboxKind, startTestSandbox } from './sandbox'
 
-/** A service that does not change, with deletions in the past, so that the next run has nothing to read; and its time. */
+/**
+ * A service that does not change, with deletions in the past, so that the next run has nothing to read; and its time.
+ */
 export const quietSandbox = async (reviews: number, deleted: number): Promise<Sandbox & { readonly now: number }> => {
   let ago = 60_000
   const sandbox = await startTestSandbox({ reviews, locations: 4, providers: 5, now: () => Date.now() - ago })

@@ -53,7 +53,10 @@ const rowSql = (columns: ReadonlyArray<ColumnInfo>): string =>
     })
     .join(', ')}))::VARCHAR`
 
-/** JSON with integers beyond 2^53 as texts, in a tenth of the time that an exact parser takes. No text of the sandbox looks like one. */
+/**
+ * JSON with integers beyond 2^53 as texts, in a tenth of the time that an exact parser takes. No text of the sandbox
+ * looks like one.
+ */
 const parseQuickly = (text: string): unknown => JSON.parse(text.replace(/([:,[])(\d{16,})(?=[,}\]])/g, '$1"$2"'))
 
 /** Whether two values of JSON are the same where an absent member is like a null. */
@@ -88,7 +91,9 @@ const toHeldRow = (row: Fields, columns: ReadonlyArray<ColumnInfo>): Fields =>
 const membersSql = (json: string, names: ReadonlyArray<string>): string =>
   `from_json(${json}, ${quoteLiteral(JSON.stringify(Object.fromEntries(names.map((name) => [name, 'VARCHAR']))))})`
 
-/** SQL for each object in a list, as `element` beside its `position` and the columns `own` of the row that has the list. */
+/**
+ * SQL for each object in a list, as `element` beside its `position` and the columns `own` of the row that has the list.
+ */
 const elementsSql = (own: string, list: string, from: string, names: ReadonlyArray<string>): string =>
   `SELECT ${own}, ${membersSql('object', names)} AS element, position::VARCHAR AS position
    FROM (SELECT ${own}, unnest(objects) AS object, generate_subscripts(objects, 1) - 1 AS position FROM (SELECT ${own}, from_json(${list}, '["JSON"]') AS objects FROM ${from}))`
@@ -139,14 +144,20 @@ const truthRowsSql = (table: string, columns: ReadonlyArray<ColumnInfo>): string
     : `${select((name) => outerColumns[name] ?? `element.${quoteIdentifier(name)}`)} FROM (${objects(names)})`
 }
 
-/** SQL that is true where a text of the truth and a cell are the same. Digits are compared as texts, so that none are rounded away. */
+/**
+ * SQL that is true where a text of the truth and a cell are the same. Digits are compared as texts, so that none are
+ * rounded away.
+ */
 const isSameSql = ({ name, type }: ColumnInfo): string => {
   const [truth, cell] = [`truth.${quoteIdentifier(name)}`, `held.${quoteIdentifier(name)}`]
   const [one, other] = type === 'BIGINT' || type === 'JSON' ? [truth, `${cell}::VARCHAR`] : [`${truth}::${type}`, cell]
   return `${one} IS NOT DISTINCT FROM ${other}`
 }
 
-/** The number of a table's rows that are `where`, if DuckDB finds them to be the truth's, each once, down to the order of the members in JSON. */
+/**
+ * The number of a table's rows that are `where`, if DuckDB finds them to be the truth's, each once, down to the order
+ * of the members in JSON.
+ */
 const countIfSame = async (
   held: Database,
   table: string,
@@ -177,8 +188,8 @@ const printReviews = async (rows: ReadonlyArray<ReviewRow>): Promise<ReadonlyArr
 }
 
 /**
- * Compares every table of a snapshot with the rows that the sandbox's data gives, computed without the connector, so many reviews at a time.
- * DuckDB tells first where they are the same; where it cannot, `compare` tells what differs.
+ * Compares every table of a snapshot with the rows that the sandbox's data gives, computed without the connector, so
+ * many reviews at a time. DuckDB tells first where they are the same; where it cannot, `compare` tells what differs.
  */
 export const compareWithTruth = async (
   sandboxData: string,

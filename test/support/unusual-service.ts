@@ -20,8 +20,8 @@ export type ServiceTraits = {
 const second = 1000
 
 /**
- * Operations 1 to 3 as the specification has them, in plain node:http without the sandbox: pages of comments, newest first,
- * of keys such as `person:1`, and `Date` from its own clock.
+ * Operations 1 to 3 as the specification has them, in plain node:http without the sandbox: pages of comments, newest
+ * first, of keys such as `person:1`, and `Date` from its own clock.
  */
 export const startUnusualService = async (
   traits: ServiceTraits,

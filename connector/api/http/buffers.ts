@@ -1,8 +1,8 @@
 import { finished, type Readable } from 'node:stream'
 
 /**
- * Buffers that are used again. Responses are megabytes long, the garbage collector frees such buffers late, and the kernel
- * clears each new one. A buffer that is not released is garbage-collected.
+ * Buffers that are used again. Responses are megabytes long, the garbage collector frees such buffers late, and the
+ * kernel clears each new one. A buffer that is not released is garbage-collected.
  */
 export type BufferPool = {
   /** A buffer of at least `size` bytes with any content. */
@@ -46,8 +46,9 @@ type BodyBuffer = { readonly bytes: Buffer; readonly release: () => void }
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * The bytes of a response in one buffer, without a byte order mark; undefined where there are more than `limit`. `announced` is the
- * Content-Length, which differs from the number of bytes where the response came compressed. Rejects where the stream breaks.
+ * The bytes of a response in one buffer, without a byte order mark; undefined where there are more than `limit`.
+ * `announced` is the Content-Length, which differs from the number of bytes where the response came compressed. Rejects
+ * where the stream breaks.
  */
 export const receiveBody = (
   stream: Readable,

@@ -70,8 +70,8 @@ const clientSecrets = ({ credentials, rate_limit }: Pick<ClientConfig, 'credenti
 ]
 
 /**
- * A job takes at most a token exchange and a request. In Redis its time begins when it gets its turn, which may be before it
- * starts.
+ * A job takes at most a token exchange and a request. In Redis its time begins when it gets its turn, which may be
+ * before it starts.
  */
 const createLimiter = ({ base_url, credentials, rate_limit, timeouts }: ClientConfig): RateLimiter =>
   rate_limit.redis_url === undefined

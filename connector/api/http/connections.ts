@@ -28,14 +28,20 @@ export class ConnectException extends Error {
 const connectTimeout = (seconds: number): NodeJS.ErrnoException =>
   Object.assign(new Error(`no connection within ${seconds} s (timeouts.connect_seconds)`), { code: 'ECONNTIMEDOUT' })
 
-/** The code of a network error. An attempt to connect that takes too long, to one address or each of several, has our own. */
+/**
+ * The code of a network error. An attempt to connect that takes too long, to one address or each of several, has our
+ * own.
+ */
 export const networkCode = (error: NodeJS.ErrnoException): string => {
   const isConnecting = error.syscall === 'connect' || error instanceof AggregateError
   const isLate = error.code === 'ETIMEDOUT' || error.code === 'ERR_SOCKET_CONNECTION_TIMEOUT'
   return isConnecting && isLate ? 'ECONNTIMEDOUT' : (error.code ?? 'UNKNOWN')
 }
 
-/** How long one address of a host is tried before the next, milliseconds: half of the time. Node's 250 ms leave a far one out. */
+/**
+ * How long one address of a host is tried before the next, milliseconds: half of the time. Node's 250 ms leave a far
+ * one out.
+ */
 export const addressTimeout = (connectSeconds: number): number => Math.ceil(connectSeconds * 500)
 
 /** Makes the agent give up a connection that is not ready, TLS included, after `seconds`. */
@@ -52,7 +58,10 @@ const withConnectTimeout =
     return agent
   }
 
-/** The first event of this name, or the error that comes instead; what errors come later belongs to whoever uses the emitter. */
+/**
+ * The first event of this name, or the error that comes instead; what errors come later belongs to whoever uses the
+ * emitter.
+ */
 const awaitEvent = (emitter: EventEmitter, name: string, signal: AbortSignal): Promise<ReadonlyArray<unknown>> => {
   emitter.on('error', () => undefined)
   return once(emitter, name, { signal })

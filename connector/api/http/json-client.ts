@@ -11,8 +11,8 @@ import { isHeaderValue } from './token-exchange'
 import { checkUrl } from './url'
 
 /**
- * The HTTP client of the kit, for any API that answers in JSON; package.json exports this file as `feedback-connector/http`.
- * Messages name these options, so give the keys of your configuration the same names.
+ * The HTTP client of the kit, for any API that answers in JSON; package.json exports this file as
+ * `feedback-connector/http`. Messages name these options, so give the keys of your configuration the same names.
  */
 export type JsonClientOptions = {
   /** Paths of requests are appended to its path. */
@@ -49,8 +49,8 @@ export type JsonClientOptions = {
 type JsonQuery = Readonly<Record<string, unknown>>
 
 /**
- * Requests of one API, which share its rate limit. One is sent again after an outage, a lost connection or an answer that is not
- * as its codec wants, and waits as long as a 429 or a Retry-After asks. Redirects are not followed.
+ * Requests of one API, which share its rate limit. One is sent again after an outage, a lost connection or an answer
+ * that is not as its codec wants, and waits as long as a 429 or a Retry-After asks. Redirects are not followed.
  */
 export type JsonClient = {
   /** The answer of a GET, decoded; integers beyond 2^53 are bigints. */
@@ -84,7 +84,9 @@ const explain =
     const size = Math.round(error.limit / 1e6)
     return {
       ...failure,
-      message: `${operation}: an answer is longer than ${size} MB. Ask for fewer items at a time, or raise max_response_mb.`,
+      message:
+        `${operation}: an answer is longer than ${size} MB. Ask ` +
+        'for fewer items at a time, or raise max_response_mb.',
     }
   }
 

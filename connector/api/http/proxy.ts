@@ -36,7 +36,10 @@ const firstVariable = (
   return name === undefined ? [] : [name, (env[name] ?? '').trim()]
 }
 
-/** The proxy that a variable names, as `host:port` or as an address; a user name and a password are encoded as in any URL. */
+/**
+ * The proxy that a variable names, as `host:port` or as an address; a user name and a password are encoded as in any
+ * URL.
+ */
 const parseProxy = (variable: string, value: string): E.Either<ApiError, ProxyServer> => {
   const address = /^[a-z][a-z\d+.-]*:\/\//i.test(value) ? value : `http://${value}`
   const url = URL.canParse(address) ? new URL(address) : undefined
@@ -46,7 +49,9 @@ const parseProxy = (variable: string, value: string): E.Either<ApiError, ProxySe
       proxyError(
         'ERR_INVALID_PROXY',
         configFailure(
-          `the environment variable ${variable} is not the address of a proxy. Give one such as http://proxy.example.com:3128; write special characters of a user name or password as in any URL, such as %40 for @.`,
+          `the environment variable ${variable} is not the address of a proxy. ` +
+            'Give one such as http://proxy.example.com:3128; write special ' +
+            'characters of a user name or password as in any URL, such as %40 for @.',
         ),
       ),
     )
@@ -56,7 +61,8 @@ const parseProxy = (variable: string, value: string): E.Either<ApiError, ProxySe
       proxyError(
         'ERR_INVALID_PROXY',
         configFailure(
-          `the environment variable ${variable} names a proxy of the kind ${protocol}// that is not supported. Give one that speaks HTTP, or list the service's host in NO_PROXY.`,
+          `the environment variable ${variable} names a proxy of the kind ${protocol}// that is ` +
+            `not supported. Give one that speaks HTTP, or list the service's host in NO_PROXY.`,
         ),
       ),
     )
@@ -86,8 +92,8 @@ const coversAddress = (network: string, host: string): boolean => {
 }
 
 /**
- * Whether NO_PROXY leaves this host out. As for curl an entry covers a host and all below it, with or without a leading dot, and
- * `*` all of them; addresses may be networks. Beyond curl it may end in a port, or begin with `*.`.
+ * Whether NO_PROXY leaves this host out. As for curl an entry covers a host and all below it, with or without a leading
+ * dot, and `*` all of them; addresses may be networks. Beyond curl it may end in a port, or begin with `*.`.
  */
 const isExempt = (noProxy: string, url: URL): boolean => {
   const host = url.hostname.replace(/^\[|\]$|\.$/g, '')
@@ -105,7 +111,10 @@ const isExempt = (noProxy: string, url: URL): boolean => {
     })
 }
 
-/** The proxy that the environment names for an address; undefined where it is reached without one, as this machine always is. */
+/**
+ * The proxy that the environment names for an address; undefined where it is reached without one, as this machine
+ * always is.
+ */
 export const findProxy = (env: ProxyVariables, url: URL): E.Either<ApiError, ProxyServer | undefined> => {
   const [variable, value] = firstVariable(env, [`${url.protocol.replace(':', '')}_proxy`, 'all_proxy'])
   const [, noProxy = ''] = firstVariable(env, ['no_proxy'])
@@ -117,14 +126,17 @@ export const findProxy = (env: ProxyVariables, url: URL): E.Either<ApiError, Pro
 /** Why no connection came about through a proxy; an error of the config where other settings help. */
 export const proxyConnectError = ({ label, variable }: ProxyServer, code: string, why: string): ApiError => {
   if (isTlsCode(code)) {
-    const remedy = `Check its port, and that it speaks TLS; otherwise ${variable} begins with http://. If its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`
+    const remedy =
+      `Check its port, and that it speaks TLS; otherwise ${variable} begins with http://. If ` +
+      'its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.'
     return proxyError(code, configFailure(`no secure connection to ${label} (${code}). ${remedy}`, why))
   }
   if (code.startsWith('HPE_'))
     return proxyError(
       code,
       configFailure(
-        `${label} does not answer as an HTTP proxy (${code}). Check its port; a proxy that speaks TLS has an address with https://.`,
+        `${label} does not answer as an HTTP proxy (${code}). Check its ` +
+          'port; a proxy that speaks TLS has an address with https://.',
         why,
       ),
     )
@@ -170,18 +182,23 @@ export const proxyAnswerError = (
   return proxyError(
     code,
     configFailure(
-      `${label} answers ${status} and a page of its own instead of connecting to ${target}. It may want a log-in first, or ${variable} names no proxy: ask its operator.`,
+      `${label} answers ${status} and a page of its own instead of connecting to ${target}. ` +
+        `It may want a log-in first, or ${variable} names no proxy: ask its operator.`,
     ),
   )
 }
 
-/** TLS failed behind the proxy. A wrong certificate is the service's; bytes other than TLS may be a page of the proxy. */
+/**
+ * TLS failed behind the proxy. A wrong certificate is the service's; bytes other than TLS may be a page of the proxy.
+ */
 export const tunnelTlsError = ({ label }: ProxyServer, target: string, code: string, why: string): ApiError =>
   isTlsProtocolCode(code)
     ? proxyError(
         code,
         configFailure(
-          `what answers for ${target} through ${label} does not speak TLS with us (${code}). Check that address: its port may be one for http. Otherwise the proxy may have answered itself: ask its operator.`,
+          `what answers for ${target} through ${label} does not speak TLS with ` +
+            `us (${code}). Check that address: its port may be one for http. ` +
+            'Otherwise the proxy may have answered itself: ask its operator.',
           why,
         ),
       )

@@ -28,8 +28,8 @@ export const systemClock = (stop: AbortSignal): Clock => ({
 })
 
 /**
- * The request rate learnt from answers with status 429, where none is configured. Times are milliseconds of a clock that only
- * runs forward.
+ * The request rate learnt from answers with status 429, where none is configured. Times are milliseconds of a clock
+ * that only runs forward.
  */
 export type AdaptiveRate = {
   /** Between two requests; 0 while no limit was met. */
@@ -71,8 +71,9 @@ export const recordSend = (rate: AdaptiveRate, time: number): AdaptiveRate => ({
 })
 
 /**
- * Additive increase: the rate is back at the met limit after 50 answers, and goes on to rise as fast. The first answer after
- * a row of refusals also shows how many requests were accepted in between, which is the limit of a service that counts by the minute.
+ * Additive increase: the rate is back at the met limit after 50 answers, and goes on to rise as fast. The first answer
+ * after a row of refusals also shows how many requests were accepted in between, which is the limit of a service that
+ * counts by the minute.
  */
 export const increaseRate = (rate: AdaptiveRate, sentAt: number, now: number): AdaptiveRate => {
   const { interval, step, loweredAt, isBlocked, countStart, acceptedCount } = rate
@@ -89,8 +90,8 @@ export const increaseRate = (rate: AdaptiveRate, sentAt: number, now: number): A
 }
 
 /**
- * Multiplicative decrease, once for all requests under way: to four fifths of the planned rate, or of the actual rate where
- * that was lower.
+ * Multiplicative decrease, once for all requests under way: to four fifths of the planned rate, or of the actual rate
+ * where that was lower.
  */
 export const decreaseRate = (rate: AdaptiveRate, sentAt: number, now: number): AdaptiveRate => {
   if (sentAt < rate.loweredAt || rate.isBlocked) return rate
@@ -121,8 +122,9 @@ export type RateLimiter = {
 }
 
 /**
- * Milliseconds between two requests so that the service sees at most `perMinute` of them in any minute, wherever it begins, though
- * requests need differently long to reach it: of `perMinute` + 1 requests the last leaves 61 s after the first.
+ * Milliseconds between two requests so that the service sees at most `perMinute` of them in any minute, wherever it
+ * begins, though requests need differently long to reach it: of `perMinute` + 1 requests the last leaves 61 s after the
+ * first.
  */
 export const minInterval = (perMinute: number): number => Math.ceil(61_000 / perMinute)
 
@@ -133,7 +135,10 @@ export const limiterSettings = ({ requests_per_minute, max_concurrency }: RateLi
 
 export const clientClosedError: ApiError = { _tag: 'Network', code: 'ABORTED', message: 'the client was closed' }
 
-/** Counts the requests under way: first come, first served, without a timer, so that it costs nothing while there is room. */
+/**
+ * Counts the requests under way: first come, first served, without a timer, so that it costs nothing while there is
+ * room.
+ */
 const createGate = (maxConcurrency: number): RateLimiter => {
   let waiting: Array<(isOpen: boolean) => void> = []
   let underWay = 0
@@ -176,10 +181,11 @@ type BottleneckStore = { _nextRequest: number; yieldLoop: (delay?: number) => Pr
 const timerError = 2
 
 /**
- * Starts jobs at least `interval` milliseconds apart. By itself Bottleneck counts by the wall clock, from when a job was due: a
- * clock set back by an hour would hold every request for an hour, and after the process stood still two jobs could start at once.
- * So this sets the time of Bottleneck's next job, by a clock that only runs forward, counted from when the last one started, and
- * just before Bottleneck reads the wall clock: a correction in between would count as time that has passed.
+ * Starts jobs at least `interval` milliseconds apart. By itself Bottleneck counts by the wall clock, from when a job
+ * was due: a clock set back by an hour would hold every request for an hour, and after the process stood still two jobs
+ * could start at once. So this sets the time of Bottleneck's next job, by a clock that only runs forward, counted from
+ * when the last one started, and just before Bottleneck reads the wall clock: a correction in between would count as
+ * time that has passed.
  */
 const createSpacing = (interval: number): RateLimiter => {
   // Loaded here, since most runs configure no rate.
@@ -227,8 +233,8 @@ export type Throttle = {
 }
 
 /**
- * Sends requests as `limiter` allows, and at the learnt rate where the service answers 429. While the service asks for a pause
- * of at most `maxWait` milliseconds every request waits, not only the one it refused.
+ * Sends requests as `limiter` allows, and at the learnt rate where the service answers 429. While the service asks for
+ * a pause of at most `maxWait` milliseconds every request waits, not only the one it refused.
  */
 export const createThrottle = (
   limiter: Pick<RateLimiter, 'schedule'>,

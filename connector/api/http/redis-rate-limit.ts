@@ -21,6 +21,7 @@ export type SharedLimiterOptions = {
 /** The id for the limit of an application at a service; a hash, so that Redis holds neither. */
 export const sharedLimiterId = (baseUrl: URL, application: string): string =>
   `feedback-${createHash('sha256').update(`${baseUrl.href}\n${application}`).digest('hex').slice(0, 32)}`
+
 const idleTimeout = 600_000
 const commandTimeout = 5_000
 const connectionProblem = ({ name, message, code }: NodeJS.ErrnoException): string => {
@@ -31,8 +32,8 @@ const connectionProblem = ({ name, message, code }: NodeJS.ErrnoException): stri
 type RedisScripts = { __scriptFn__: (name: string) => (keys: number, ...rest: ReadonlyArray<unknown>) => unknown }
 
 /**
- * Makes Bottleneck take the time from Redis. It takes that of each process, and one whose clock is behind another's would wait
- * for the difference.
+ * Makes Bottleneck take the time from Redis. It takes that of each process, and one whose clock is behind another's
+ * would wait for the difference.
  */
 const useRedisClock = async (
   client: { readonly time: () => Promise<ReadonlyArray<number>> },
@@ -83,7 +84,8 @@ const connectLimiter = async (limit: RateLimit, { redis_url, connectSeconds, id 
     maxRetriesPerRequest: 1,
     retryStrategy: (times) => Math.min(times * 200, 2_000),
   })
-  // Without a listener ioredis prints each later error with its stack trace; a request that needs Redis fails by itself.
+  // Without a listener ioredis prints each later error with its stack trace; a request that needs Redis fails by
+  // itself.
   client.on('error', () => undefined)
   try {
     await once(client, 'ready', { signal: AbortSignal.timeout(connectSeconds * 1_000 + commandTimeout) })
@@ -113,14 +115,17 @@ export const createSharedLimiter = (limit: RateLimit, shared: SharedLimiterOptio
   const toLimiterError = (error: unknown): ApiError => ({
     _tag: 'RateLimiter',
     cause: transientFailure(
-      `rate_limit.redis_url: Redis at ${new URL(shared.redis_url).host} cannot be reached (${connectionProblem(error as Error)}). Start it, or take redis_url out of the config.`,
+      `rate_limit.redis_url: Redis at ${new URL(shared.redis_url).host} cannot be reached ` +
+        `(${connectionProblem(error as Error)}). Start it, or take redis_url out of the config.`,
     ),
   })
   const waiting = new Set<(error: ApiError) => void>()
   let current: ConnectedLimiter | undefined
   let isClosed = false
 
-  /** Bottleneck does not recover when Redis restarts or forgets the client, so the next request opens a new connection. */
+  /**
+   * Bottleneck does not recover when Redis restarts or forgets the client, so the next request opens a new connection.
+   */
   const disconnect = (connecting: typeof current, error: unknown): void => {
     if (connecting !== current) return
     current = undefined

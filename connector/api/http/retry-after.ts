@@ -13,7 +13,10 @@ const parseReset = (text: string | undefined, now: number): number | undefined =
   return Math.max(0, (value < 1e15 ? value : value / 1_000) - now)
 }
 
-/** The `t` (seconds to the reset) of `RateLimit: "default";r=0;t=30` where nothing remains, and the older `limit=…, reset=30`. */
+/**
+ * The `t` (seconds to the reset) of `RateLimit: "default";r=0;t=30` where nothing remains, and the older
+ * `limit=…, reset=30`.
+ */
 const parseRateLimit = (text: string | undefined): number | undefined =>
   parseSeconds(/(?:^|[;,\s])(?:t|reset)\s*=\s*"?(\d+(?:\.\d+)?)/i.exec(text ?? '')?.[1])
 
@@ -21,8 +24,9 @@ const parseRateLimit = (text: string | undefined): number | undefined =>
 const longestRetryAfter = 366 * 86_400_000
 
 /**
- * How long the service asks to wait, in milliseconds, a year at most: Retry-After as seconds or as a date, which counts from the Date
- * of the same response so that our clock may be wrong. A 429 without it: the time to the reset in the RateLimit headers.
+ * How long the service asks to wait, in milliseconds, a year at most: Retry-After as seconds or as a date, which counts
+ * from the Date of the same response so that our clock may be wrong. A 429 without it: the time to the reset in the
+ * RateLimit headers.
  */
 export const parseRetryAfter = (status: number, headers: ResponseHeaders, now: number): number | undefined => {
   const wait = parseWait(status, headers, now)
@@ -34,8 +38,8 @@ export const parseOutageWait = (kind: 'limit' | 'outage', headers: ResponseHeade
   parseRetryAfter(kind === 'limit' ? 429 : 503, headers, now)
 
 /**
- * Milliseconds since 1970 of a date in a header; NaN where it is none. Dates are in GMT, also in the form of asctime, which names no
- * zone (RFC 9110, section 5.6.7).
+ * Milliseconds since 1970 of a date in a header; NaN where it is none. Dates are in GMT, also in the form of asctime,
+ * which names no zone (RFC 9110, section 5.6.7).
  */
 export const parseHeaderDate = (text = ''): number => {
   const namesZone = /([a-z]|[+-]\d\d:?\d\d)\s*$/i.test(text)

@@ -22,7 +22,10 @@ export type RetryLimits = {
 const firstDelay = 500
 const maxDelay = 60_000
 
-/** The delay after a failure that `earlier` ones of its kind came before, milliseconds; `random` from 0 to 1 is the jitter. */
+/**
+ * The delay after a failure that `earlier` ones of its kind came before, milliseconds; `random` from 0 to 1 is the
+ * jitter.
+ */
 export const retryDelay = (earlier: number, random: number): number =>
   Math.min(maxDelay, firstDelay * 2 ** earlier) * (0.5 + random / 2)
 
@@ -50,13 +53,15 @@ export const isTemporaryRedirect = (status: number): boolean => [302, 303, 307].
 /** Whether the service or the issuer of tokens asks to wait. */
 export const isRateLimitError = (error: ApiError): boolean =>
   outageKind(error) === 'limit' || (error._tag === 'Token' && error.retryAfter !== undefined)
+
 type RetryClass = 'limit' | 'fault' | 'response' | 'final'
 
 /** The rule for an error inside a 200, as for one with the status that it tells. */
 const outageRules = { limit: 'limit', outage: 'fault', none: 'response' } as const
 
 /**
- * Which rule applies to an error: that of a rate limit, of a fault of network or service, of an unusable response, or no retry.
+ * Which rule applies to an error: that of a rate limit, of a fault of network or service, of an unusable response, or
+ * no retry.
  */
 const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
   switch (error._tag) {
@@ -92,9 +97,10 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
 }
 
 /**
- * A request that meets network faults, 408, 5xx or a redirect for the time being is sent `maxAttempts` times if it is idempotent or was never sent; one with
- * unusable responses three times; one answered 429 until `maxWait` is used up. An idempotent one to which a 200 tells an outage or
- * a rate limit counts as answered so. Delays double from 0.5 to 60 s, with jitter, and come on top of what the service asks to wait.
+ * A request that meets network faults, 408, 5xx or a redirect for the time being is sent `maxAttempts` times if it is
+ * idempotent or was never sent; one with unusable responses three times; one answered 429 until `maxWait` is used up.
+ * An idempotent one to which a 200 tells an outage or a rate limit counts as answered so. Delays double from 0.5 to 60
+ * s, with jitter, and come on top of what the service asks to wait.
  */
 export const createRetryPolicy =
   ({ maxAttempts, maxWait }: RetryLimits, random: () => number) =>

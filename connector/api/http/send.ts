@@ -41,8 +41,8 @@ const readErrorMessage = (body: Buffer, hidden: ReadonlyArray<string>): string =
 }
 
 /**
- * The error of a response with an error status or a redirect. `hidden`: secrets and the texts of the request, which the body
- * may repeat.
+ * The error of a response with an error status or a redirect. `hidden`: secrets and the texts of the request, which the
+ * body may repeat.
  */
 const toHttpError = (
   { status, headers, body, forwarder }: HttpResponse,
@@ -101,7 +101,10 @@ type SendOptions = {
   readonly observer: RequestObserver
 }
 
-/** The service's clock when it began to answer: the Date of the response minus its duration; unknown for a cached response. */
+/**
+ * The service's clock when it began to answer: the Date of the response minus its duration; unknown for a cached
+ * response.
+ */
 const serverTime = ({ headers, millis }: HttpResponse): number | undefined => {
   const date = parseHeaderDate(headers.date)
   return Number.isNaN(date) || Number(headers.age ?? 0) > 0 ? undefined : date - Math.ceil(millis)
@@ -118,10 +121,10 @@ const statusOf = (error: ApiError): number =>
   error._tag === 'Http' ? error.status : isTokenError(error) ? 401 : Number.NaN
 
 /**
- * Whether an error may mean that the token expired. The transparency operations (header Access-Token) answer 401 then; what
- * the others answer is not documented, so for them it may be 400, 401 or 403. Deployments have been seen to tell it inside a 200,
- * with a code that is not documented either; it is believed where the request may be sent twice. An outage or a rate limit told
- * so is none: another token does not mend it.
+ * Whether an error may mean that the token expired. The transparency operations (header Access-Token) answer 401 then;
+ * what the others answer is not documented, so for them it may be 400, 401 or 403. Deployments have been seen to tell
+ * it inside a 200, with a code that is not documented either; it is believed where the request may be sent twice. An
+ * outage or a rate limit told so is none: another token does not mend it.
  */
 const isTokenExpiry = ({ header, idempotent }: TokenUse, error: ApiError): boolean => {
   if (error._tag === 'Application' && idempotent) return outageKind(error) === undefined
@@ -141,7 +144,10 @@ const limitWait =
       ? { _tag: 'Wait', wait: error.retryAfter, limit }
       : error
 
-/** An application error may repeat texts of the request; the headers beside an outage or a rate limit may say how long to wait. */
+/**
+ * An application error may repeat texts of the request; the headers beside an outage or a rate limit may say how long
+ * to wait.
+ */
 const completeApplicationError =
   ({ headers }: HttpResponse, now: number, hidden: () => ReadonlyArray<string>) =>
   (error: ApiError): ApiError => {
@@ -168,8 +174,9 @@ const maxUnusedTurns = 3
 const maxEarlyAttempts = 3
 
 /**
- * SendRequest over HTTP. Each attempt gets its token, whose exchange takes a turn of its own, and then waits for the throttle; the
- * retry policy says whether another follows. So the service and the issuer of tokens together see no more requests than configured.
+ * SendRequest over HTTP. Each attempt gets its token, whose exchange takes a turn of its own, and then waits for the
+ * throttle; the retry policy says whether another follows. So the service and the issuer of tokens together see no more
+ * requests than configured.
  */
 export const createSend = (options: SendOptions): SendRequest => {
   const { baseUrl, token, throttle, mayPair, transport, retryLimits, clock, secrets, observer } = options
@@ -238,8 +245,9 @@ export const createSend = (options: SendOptions): SendRequest => {
         )
 
       /**
-       * The token may expire while a request waits for its turn. Then another is exchanged in a turn of its own. Only where tokens live
-       * shorter than the time between two turns the request and an exchange share one, in place of those that were not used.
+       * The token may expire while a request waits for its turn. Then another is exchanged in a turn of its own. Only
+       * where tokens live shorter than the time between two turns the request and an exchange share one, in place of
+       * those that were not used.
        */
       const exchangeInTurn = (
         header: string,

@@ -63,8 +63,8 @@ export type TokenForm = {
 }
 
 /**
- * The forms to try, in order: what is configured, completed by what published deployments accept; then, where something was left
- * out, completed by the defaults of versions before 0.2.
+ * The forms to try, in order: what is configured, completed by what published deployments accept; then, where something
+ * was left out, completed by the defaults of versions before 0.2.
  */
 export const tokenForms = ({ encoding, id_field, secret_field }: Partial<TokenForm>): ReadonlyArray<TokenForm> => {
   const complete = (form: TokenForm): TokenForm => ({
@@ -106,7 +106,9 @@ const parseExpiryTime = (text: string): number =>
 /** How an expiry is written; each is read in its own way. */
 export type ExpiryFormat = 'seconds' | 'epoch seconds' | 'epoch milliseconds' | 'a time without a zone' | 'a time'
 
-/** The format of an expiry, and its number or time in milliseconds; undefined where it is none. A number may be a text. */
+/**
+ * The format of an expiry, and its number or time in milliseconds; undefined where it is none. A number may be a text.
+ */
 const readExpiry = (expiry: unknown): readonly [format: ExpiryFormat, value: number] | undefined => {
   const text = typeof expiry === 'string' ? expiry.trim() : typeof expiry === 'number' ? String(expiry) : ''
   const number = text === '' ? Number.NaN : Number(text)
@@ -120,9 +122,9 @@ const readExpiry = (expiry: unknown): readonly [format: ExpiryFormat, value: num
 export const expiryFormat = (expiry: unknown): ExpiryFormat | undefined => readExpiry(expiry)?.[0]
 
 /**
- * The lifetime in milliseconds that a token's expiry means: seconds, epoch seconds, epoch milliseconds, or an ISO 8601 time; a
- * number may be a text. `now` is the service's clock. Undefined for a time that has passed or is more than a day away, and for
- * anything else; a lifetime in seconds counts as a day at most.
+ * The lifetime in milliseconds that a token's expiry means: seconds, epoch seconds, epoch milliseconds, or an ISO 8601
+ * time; a number may be a text. `now` is the service's clock. Undefined for a time that has passed or is more than a
+ * day away, and for anything else; a lifetime in seconds counts as a day at most.
  */
 export const parseLifetime = (expiry: unknown, now: number): number | undefined => {
   const [format, value] = readExpiry(expiry) ?? ['seconds', Number.NaN]
@@ -168,7 +170,10 @@ export const encodeTokenRequest = (
   }
 }
 
-/** The error of an exchange without a response that can be read; a certificate that is not trusted is an error of the config. */
+/**
+ * The error of an exchange without a response that can be read; a certificate that is not trusted is an error of the
+ * config.
+ */
 export const toTokenError = (
   { token_url }: TokenExchange,
   error: ApiError & { readonly _tag: 'Network' | 'Encoding' },
@@ -185,7 +190,8 @@ export const mayRefuseForm = (status: number): boolean =>
 
 const refusal = (origin: string, status: number, outcome = String(status)): ApiError =>
   tokenConfigError(
-    `credentials.token_url (${origin}) refused the application (${outcome}). Check credentials.application_id, credentials.application_secret, credentials.token_url and credentials.token_request.`,
+    `credentials.token_url (${origin}) refused the application (${outcome}). Check credentials.application_id, ` +
+      'credentials.application_secret, credentials.token_url and credentials.token_request.',
     status,
   )
 
@@ -209,7 +215,8 @@ export const decodeToken =
         ...tokenConfigError(
           forwarder === undefined
             ? `credentials.token_url redirects (${status}). Configure the address it redirects to.`
-            : `credentials.token_url (${origin}) redirects (${status}). Find out which; a proxy may want a log-in first.`,
+            : `credentials.token_url (${origin}) redirects (${status}). ` +
+                'Find out which; a proxy may want a log-in first.',
           status,
         ),
         ...defined({ isUnreadable: isTemporaryRedirect(status) || undefined }),
@@ -217,7 +224,8 @@ export const decodeToken =
     if (status === 404)
       return E.left(
         tokenConfigError(
-          `No tokens are issued at credentials.token_url (${origin} answered 404). Check base_url and credentials.token_url; without one, it is ${defaultTokenPath} below base_url.`,
+          `No tokens are issued at credentials.token_url (${origin} answered 404). Check base_url ` +
+            `and credentials.token_url; without one, it is ${defaultTokenPath} below base_url.`,
           status,
         ),
       )
@@ -238,7 +246,8 @@ export const decodeToken =
     if (typeof token !== 'string' || !isHeaderValue(token.trim()))
       return E.left({
         ...tokenConfigError(
-          `credentials.token_url (${origin}) answered ${status} without a token at "${token_field}". Check credentials.token_url and credentials.token_request.token_field.`,
+          `credentials.token_url (${origin}) answered ${status} without a token at ` +
+            `"${token_field}". Check credentials.token_url and credentials.token_request.token_field.`,
           status,
         ),
         ...defined({ isUnreadable: value === undefined || undefined }),

@@ -23,15 +23,18 @@ import type { HttpResponse } from './transport'
 
 /** Where access tokens come from. */
 export type TokenSource = {
-  /** A token that is valid for a while; where there is none, a new one, whose exchange waits for its turn as every request does. */
+  /**
+   * A token that is valid for a while; where there is none, a new one, whose exchange waits for its turn as every
+   * request does.
+   */
   readonly getToken: TaskEither<ApiError, string>
   /** The token that a request sent now can carry; none if it has expired. */
   readonly currentToken: () => Option<string>
   /** A new token, exchanged at once: for a request whose turn has come. */
   readonly renewNow: TaskEither<ApiError, string>
   /**
-   * The service refused `token`: forgets it if it is at least `minAge` milliseconds old; true where `getToken` now gives
-   * another one.
+   * The service refused `token`: forgets it if it is at least `minAge` milliseconds old; true where `getToken` now
+   * gives another one.
    */
   readonly invalidate: (token: string, minAge: number) => boolean
   /** Whether the last token was issued so shortly ago that the service may not know it everywhere yet. */
@@ -63,11 +66,17 @@ export const createStaticTokenSource = (token: string): TokenSource => {
 const renewalReserve = (lifetime: number): number => Math.min(300_000, lifetime / 4)
 const noReserve = (): number => 0
 
-/** The lifetime of a token whose expiry is unknown, as published deployments have it: it is renewed after 25 minutes. */
+/**
+ * The lifetime of a token whose expiry is unknown, as published deployments have it: it is renewed after 25 minutes.
+ */
 const unknownLifetime = 1_800_000
 
-/** A service of several hosts may know a token some hundred milliseconds after its issue only; this allows for slow answers too. */
+/**
+ * A service of several hosts may know a token some hundred milliseconds after its issue only; this allows for slow
+ * answers too.
+ */
 const newTokenAge = 10_000
+
 /** A token that replaced a new one is not replaced earlier: the next one would be as new. */
 const minReplacedAge = 1_500
 
@@ -92,8 +101,8 @@ type ExchangeOptions = {
 }
 
 /**
- * Tokens in exchange for the application's id and secret. A token is used while it is valid by a clock that only runs forward and
- * is renewed ahead of its expiry, with one exchange at a time for all requests that wait for it.
+ * Tokens in exchange for the application's id and secret. A token is used while it is valid by a clock that only runs
+ * forward and is renewed ahead of its expiry, with one exchange at a time for all requests that wait for it.
  */
 export const createExchangeTokenSource = (
   exchange: TokenExchange,
@@ -130,7 +139,9 @@ export const createExchangeTokenSource = (
   const keepToken = (issued: AccessToken, form: TokenForm): string => {
     if (issued.lifetime === undefined && issued.expiry !== undefined)
       tellOnce(
-        `The expiry of the token at credentials.token_request.expires_in_field ("${token_request.expires_in_field ?? 'expiresIn'}") is not within a day from now, so the token is renewed after 25 minutes.`,
+        'The expiry of the token at credentials.token_request.expires_in_field ' +
+          `("${token_request.expires_in_field ?? 'expiresIn'}") is not within a ` +
+          'day from now, so the token is renewed after 25 minutes.',
       )
     const lifetime = Math.min(issued.lifetime ?? unknownLifetime, maxLifetime)
     current = O.some({ ...issued, lifetime })
@@ -169,7 +180,9 @@ export const createExchangeTokenSource = (
         TE.mapLeft(() => refusal),
         TE.tapIO(() => () => {
           tellOnce(
-            `The service issues tokens for the form that was the default before 0.2. Set credentials.token_request to ${JSON.stringify(former)}: until then, each run tries the present default first.`,
+            'The service issues tokens for the form that was the default before ' +
+              `0.2. Set credentials.token_request to ${JSON.stringify(former)}: ` +
+              'until then, each run tries the present default first.',
           )
         }),
       )

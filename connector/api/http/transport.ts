@@ -12,8 +12,8 @@ import type { Clock } from './rate-limit'
 import type { HttpRequest, ResponseHeaders } from './request'
 
 /**
- * What we ask for. Every other encoding is refused before a decoder exists: an answer in Brotli can write outside the memory of the
- * decoder in a Node that lacks the fix of CVE-2026-111497.
+ * What we ask for. Every other encoding is refused before a decoder exists: an answer in Brotli can write outside the
+ * memory of the decoder in a Node that lacks the fix of CVE-2026-111497.
  */
 const acceptedEncodings = 'gzip, deflate'
 
@@ -28,7 +28,10 @@ const parseEncodings = (header: string): ReadonlyArray<string> =>
 /** A missing end of the compressed data passes, as it does in browsers: a body that lacks something is no JSON. */
 const zlibOptions = { finishFlush: constants.Z_SYNC_FLUSH }
 
-/** Deflate with the zlib header that the standard asks for, whose first byte ends in 8, or without, as some servers send it. */
+/**
+ * Deflate with the zlib header that the standard asks for, whose first byte ends in 8, or without, as some servers send
+ * it.
+ */
 const createDeflateDecoder = async (body: Readable, signal: AbortSignal): Promise<Transform> => {
   await once(body, 'readable', { signal })
   const start: Buffer | null = body.read()
@@ -70,7 +73,10 @@ export type Transport = {
 
 type TransportOptions = {
   readonly connectSeconds: number
-  /** From sending to the last byte of the response, so that a service that sends byte by byte does not hold a request forever. */
+  /**
+   * From sending to the last byte of the response, so that a service that sends byte by byte does not hold a request
+   * forever.
+   */
   readonly responseSeconds: number
   readonly maxResponseBytes: number
   readonly proxyVariables: ProxyVariables
@@ -83,8 +89,9 @@ const joinHeaders = (headers: object): ResponseHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
 
 /**
- * HTTP with connections kept alive. Redirects are not followed, since the token must not go to another host. `stop` aborts the
- * requests under way. An error of axios holds the headers with the token, so none leaves this file; `redact` masks its message.
+ * HTTP with connections kept alive. Redirects are not followed, since the token must not go to another host. `stop`
+ * aborts the requests under way. An error of axios holds the headers with the token, so none leaves this file; `redact`
+ * masks its message.
  */
 export const createTransport = (
   options: TransportOptions,
@@ -96,7 +103,8 @@ export const createTransport = (
   const connections = createConnections(connectSeconds, proxyVariables, stop)
   // Loaded with the first client: a command that sends no request starts without it.
   const axios: typeof import('axios') = require('axios')
-  // The adapter alone: axios's core merges configurations and transforms bodies, which is half the cost of a request and not needed.
+  // The adapter alone: axios's core merges configurations and transforms bodies, which is half the cost of a request
+  // and not needed.
   const sendRequest = axios.getAdapter('http')
   const commonHeaders = axios.AxiosHeaders.from({
     Accept: 'application/json',

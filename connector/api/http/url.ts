@@ -9,8 +9,8 @@ export const isLoopback = (hostname: string): boolean =>
   /^127\.\d+\.\d+\.\d+$/.test(hostname)
 
 /**
- * The URL of the config key `name`. It must be https, unless its host is this machine or `allow_http` is set, and without user
- * name and password.
+ * The URL of the config key `name`. It must be https, unless its host is this machine or `allow_http` is set, and
+ * without user name and password.
  */
 export const checkUrl = (name: string, url: string, allowHttp: boolean): E.Either<Failure, URL> => {
   const parsed = URL.canParse(url.trim()) ? new URL(url.trim()) : undefined
@@ -26,7 +26,8 @@ export const checkUrl = (name: string, url: string, allowHttp: boolean): E.Eithe
   return allowHttp || isLoopback(parsed.hostname)
     ? E.right(parsed)
     : invalid(
-        `is http, which sends the token unencrypted. Use https://${parsed.host}, or set allow_http to true for a service inside your own network.`,
+        `is http, which sends the token unencrypted. Use https://${parsed.host}, ` +
+          'or set allow_http to true for a service inside your own network.',
       )
 }
 

@@ -16,7 +16,9 @@ const contactAttributes = {
   country: describeAttribute('Country')(t.string),
 }
 
-/** A location in the body of `syncLocations`; the service's specification does not say which attributes are required. */
+/**
+ * A location in the body of `syncLocations`; the service's specification does not say which attributes are required.
+ */
 export const Location = optionalAttributes({
   code: describeAttribute('Location code or identifier')(t.string),
   codeType: describeAttribute('Type of the code')(t.string),
@@ -37,11 +39,12 @@ export const Location = optionalAttributes({
   entityMappings: describeAttribute('External to internal mapping values')(t.UnknownRecord),
   additionalAttributes: describeAttribute('Free-form attributes')(t.UnknownRecord),
 })
+
 export type Location = t.TypeOf<typeof Location>
 
 /**
- * A location as the service lists it (`lookupLocations`), as far as deployments have been seen to. What no form is known of is JSON
- * text.
+ * A location as the service lists it (`lookupLocations`), as far as deployments have been seen to. What no form is
+ * known of is JSON text.
  */
 export const ManagedLocation = optionalAttributes({
   id: describeAttribute('Identifier at the service')(Int64),
@@ -69,11 +72,12 @@ export const LocationSyncResult = t.intersection(
   ],
   'LocationSyncResult',
 )
+
 export type LocationSyncResult = t.TypeOf<typeof LocationSyncResult>
 
 /**
- * A visit in the body of `createVisitRecords`. All attributes are optional here, since the service reports a record without a
- * required one as Error.
+ * A visit in the body of `createVisitRecords`. All attributes are optional here, since the service reports a record
+ * without a required one as Error.
  */
 export const VisitRecord = annotate({ required: ['email', 'locationCode', 'npi'] })(
   optionalAttributes({
@@ -97,6 +101,7 @@ export const VisitRecord = annotate({ required: ['email', 'locationCode', 'npi']
     languageValue: describeAttribute('en, es, de, fr, pt, zh, ko, vi, hi; others need a mapping')(t.string),
   }),
 )
+
 export type VisitRecord = t.TypeOf<typeof VisitRecord>
 
 /** Response of `createVisitRecords`: `records` has the visitRecordIds as keys. */
@@ -116,4 +121,5 @@ export const VisitRecordResult = t.intersection(
   ],
   'VisitRecordResult',
 )
+
 export type VisitRecordResult = t.TypeOf<typeof VisitRecordResult>

@@ -15,6 +15,7 @@ const listOf = <C extends t.Mixed>(codec: C) => annotate({ type: 'array' })(t.re
 const SyncModes = annotate({ enum: ['full_refresh', 'incremental'] })(
   t.keyof({ full_refresh: null, incremental: null }),
 )
+
 const KeyPath = t.readonlyArray(t.string)
 const KeyPaths = t.readonlyArray(KeyPath)
 
@@ -40,7 +41,9 @@ const discoveredMembers = t.intersection([
   }),
 ])
 
-/** The members that each program looks at, and so checks; what another program reads may be missing or unknown to it. */
+/**
+ * The members that each program looks at, and so checks; what another program reads may be missing or unknown to it.
+ */
 const roleCodecs = {
   source: t.intersection([
     t.type({ stream: streamCodec('reviews', t.UnknownRecord) }),
@@ -79,7 +82,10 @@ const roleCodecs = {
   ]),
 } satisfies Record<string, t.Mixed>
 
-/** A configured catalog as a platform writes it; a failure names the key path. `role`: the program that reads it, which checks the members it uses. */
+/**
+ * A configured catalog as a platform writes it; a failure names the key path. `role`: the program that reads it, which
+ * checks the members it uses.
+ */
 export const decodeConfiguredCatalog =
   (role: keyof typeof roleCodecs) =>
   (value: unknown): E.Either<Failure, ConfiguredCatalog> =>
@@ -114,7 +120,9 @@ const readConfiguredStream = ({ stream, ...settings }: RawStream): ConfiguredStr
 
 const DiscoveredCatalog = t.type({ streams: t.readonlyArray(streamCodec('reviews', discoveredMembers)) })
 
-/** What `discover` prints; a stream that has a cursor is taken for incremental. Undefined if the value is no catalog. */
+/**
+ * What `discover` prints; a stream that has a cursor is taken for incremental. Undefined if the value is no catalog.
+ */
 export const decodeDiscoveredCatalog = (value: unknown): ConfiguredCatalog | undefined =>
   DiscoveredCatalog.is(value)
     ? value.streams

@@ -14,6 +14,7 @@ const Descriptor = t.intersection([
   t.type({ name: t.string }),
   t.partial({ namespace: t.union([t.string, t.null, t.undefined]) }),
 ])
+
 const StatusTrace = t.type({ stream_status: t.type({ stream_descriptor: Descriptor, status: t.string }) })
 const ErrorTrace = t.type({ error: t.type({ message: t.string }) })
 const GlobalState = t.type({
@@ -24,11 +25,13 @@ const GlobalState = t.type({
     ]),
   ),
 })
+
 const RecordMeta = t.type({ changes: t.readonlyArray(t.type({ field: t.string, change: t.string, reason: t.string })) })
 const RecordBody = t.intersection([
   t.type({ stream: t.string, data: t.UnknownRecord }),
   t.partial({ namespace: t.union([t.string, t.null]), emitted_at: t.unknown }),
 ])
+
 const LogBody = t.type({ level: t.string, message: t.string })
 
 const noMessages: DecodedLine = E.right([])
@@ -76,8 +79,8 @@ const createRecordCounter = () => {
 }
 
 /**
- * RECORD, STATE, TRACE, LOG and CATALOG lines as messages. A stream that no trace has started starts with its first record or
- * state. Lines that are no messages are skipped, since sources print other text too.
+ * RECORD, STATE, TRACE, LOG and CATALOG lines as messages. A stream that no trace has started starts with its first
+ * record or state. Lines that are no messages are skipped, since sources print other text too.
  */
 export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
   const { purpose, missingStreamFailure = defaultMissingStreamFailure } = options
@@ -165,7 +168,10 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
     return E.right([...notes, ...globalMessages(GlobalState.is(global) ? global : undefined, received)])
   }
 
-  /** A platform drops records, such as empty ones, and passes on the source's count. It compares what was delivered with its own. */
+  /**
+   * A platform drops records, such as empty ones, and passes on the source's count. It compares what was delivered with
+   * its own.
+   */
   const miscount = ({ number }: InputLine, problem: string, info: StreamInfo | undefined): Message => {
     for (const name of info === undefined ? started : [info.name]) miscounted.add(name)
     return {

@@ -110,8 +110,8 @@ const estimateTraceLine = (now: () => number, name: string, row_estimate: number
   traceLine(now, 'ESTIMATE', { estimate: { name, type: 'STREAM', row_estimate } })
 
 /**
- * A failure of the whole run, or of one stream, as a trace. Platforms show `internal_message` as the reason of a job that failed for
- * its config, so there always is one.
+ * A failure of the whole run, or of one stream, as a trace. Platforms show `internal_message` as the reason of a job
+ * that failed for its config, so there always is one.
  */
 export const errorTraceLine = (now: () => number, { _tag, message, detail = '' }: Failure, stream?: string): string => {
   const [firstLine, ...stack] = detail.trim().split('\n')

@@ -20,7 +20,9 @@ export const configOptionFor = (variablePrefix: string) =>
     type: 'string',
     value: 'FILE|ENV',
     multiple: true,
-    help: `The configuration, JSON; ENV: variables ${variablePrefix}_…; a later --config is merged over the earlier ones`,
+    help:
+      `The configuration, JSON; ENV: variables ${variablePrefix}_…; ` +
+      'a later --config is merged over the earlier ones',
     required: true,
   }) as const satisfies CommandOption
 

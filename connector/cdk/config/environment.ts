@@ -9,15 +9,18 @@ export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 type ConfigValues = Readonly<Record<string, unknown>>
 
 /**
- * A config from variables named `PREFIX_KEY` in upper case. A nested key is `PREFIX_KEY_INNER` or `PREFIX_KEY__INNER`, or its
- * object is JSON text in `PREFIX_KEY`; lists are JSON text or words between commas. A text of the wrong type is left as it is, for the codec to refuse.
+ * A config from variables named `PREFIX_KEY` in upper case. A nested key is `PREFIX_KEY_INNER` or `PREFIX_KEY__INNER`,
+ * or its object is JSON text in `PREFIX_KEY`; lists are JSON text or words between commas. A text of the wrong type is
+ * left as it is, for the codec to refuse.
  */
 export const readConfigFromEnvironment =
   (schema: JsonSchema, prefix: string) =>
   (env: EnvironmentVariables): ConfigValues =>
     readKeys(schema, [`${prefix}_`], env)
 
-/** The variables whose names start with `prefix` and an underscore that stand for no key; they are probably misspelt. */
+/**
+ * The variables whose names start with `prefix` and an underscore that stand for no key; they are probably misspelt.
+ */
 export const findUnknownVariables = (
   schema: JsonSchema,
   prefix: string,
@@ -84,7 +87,9 @@ const parseSetting = (schema: JsonSchema, text: string): unknown => {
 
 const isText = (schema: JsonSchema): boolean => [schema.type].flat().includes('string')
 
-/** A text of a fixed form, such as an address, a time or one of several words: spaces around it are a slip of the hand. */
+/**
+ * A text of a fixed form, such as an address, a time or one of several words: spaces around it are a slip of the hand.
+ */
 const hasFixedForm = (schema: JsonSchema): boolean => ['pattern', 'enum', 'const'].some((keyword) => keyword in schema)
 
 /** The config with every setting that came as text as what it means: some platforms keep each setting as text. */

@@ -109,8 +109,9 @@ const describeDefault = (value: unknown): string => {
 }
 
 /**
- * The schema of a group that may be left out. A platform's form fills the defaults of every group and asks for each required
- * child, also of a group that nobody has touched. So the group has neither keyword, and descriptions tell the defaults.
+ * The schema of a group that may be left out. A platform's form fills the defaults of every group and asks for each
+ * required child, also of a group that nobody has touched. So the group has neither keyword, and descriptions tell the
+ * defaults.
  */
 const toOptionalGroup = (schema: JsonSchema): JsonSchema => {
   const { required: _, default: value, description, ...rest } = schema
@@ -157,7 +158,10 @@ const isUntouched = (schema: JsonSchema, value: unknown): boolean => {
   )
 }
 
-/** An object that may be left out, with keys that it needs where it is given. An object without a value but defaults counts as left out. */
+/**
+ * An object that may be left out, with keys that it needs where it is given. An object without a value but defaults
+ * counts as left out.
+ */
 export const optionalGroupField = <A>(codec: t.Type<A, unknown>): t.Type<A | undefined, unknown> => {
   const schema = toJsonSchema(codec)
   return Object.assign(
@@ -174,8 +178,8 @@ export const optionalGroupField = <A>(codec: t.Type<A, unknown>): t.Type<A | und
 }
 
 /**
- * A group that may be left out, with the key `enabled`. `true`, or `enabled: true`, needs only what `whenEnabled` needs; `false`, or
- * `enabled: false`, leaves the group out whatever it holds. Without `enabled` it must be `complete`.
+ * A group that may be left out, with the key `enabled`. `true`, or `enabled: true`, needs only what `whenEnabled`
+ * needs; `false`, or `enabled: false`, leaves the group out whatever it holds. Without `enabled` it must be `complete`.
  */
 export const switchedGroupField = <A, B extends A>(
   whenEnabled: t.Type<A, unknown>,
@@ -200,7 +204,10 @@ export const switchedGroupField = <A, B extends A>(
   )
 }
 
-/** Alternatives that a constant tells apart. The schema has `oneOf` for forms, and errors are about the alternative that was chosen. */
+/**
+ * Alternatives that a constant tells apart. The schema has `oneOf` for forms, and errors are about the alternative that
+ * was chosen.
+ */
 export const oneOfField = <M extends Readonly<Record<string, t.Mixed>>>(
   key: string,
   members: M,
@@ -265,11 +272,17 @@ const declaredPaths = (schema: JsonSchema, path = ''): ReadonlyArray<string> =>
 
 const lastKey = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
-/** Says that a key has no effect, and which one was probably meant: a similar one beside it, or one of that name elsewhere. */
+/**
+ * Says that a key has no effect, and which one was probably meant: a similar one beside it, or one of that name
+ * elsewhere.
+ */
 export const describeUnknownKey = (schema: JsonSchema, path: string): string => {
   const paths = declaredPaths(schema)
   if (paths.includes(path))
-    return `${path} does not belong to what the config chooses for ${path.slice(0, path.lastIndexOf('.'))} and has no effect.`
+    return (
+      `${path} does not belong to what the config chooses for ` +
+      `${path.slice(0, path.lastIndexOf('.'))} and has no effect.`
+    )
   const parent = path.slice(0, path.lastIndexOf('.') + 1)
   const siblings = paths.filter((other) => other.startsWith(parent) && !other.slice(parent.length).includes('.'))
   const nearest = findNearestName(lastKey(path), siblings.map(lastKey))

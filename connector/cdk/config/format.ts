@@ -59,8 +59,8 @@ export const createConfigFormat = <A>(
 const maxHints = 5
 
 /**
- * The config with the kind of each group that has several, where its other keys leave no doubt: `credentials` with an access token
- * alone need no `auth_type`.
+ * The config with the kind of each group that has several, where its other keys leave no doubt: `credentials` with an
+ * access token alone need no `auth_type`.
  */
 const chooseKinds = (schema: JsonSchema, value: unknown): unknown => {
   if (!t.UnknownRecord.is(value)) return value
@@ -76,7 +76,9 @@ const chooseKinds = (schema: JsonSchema, value: unknown): unknown => {
   }
 }
 
-/** The alternatives of a group: the key that tells them apart, its value, and the keys that belong to this one alone. */
+/**
+ * The alternatives of a group: the key that tells them apart, its value, and the keys that belong to this one alone.
+ */
 const listKinds = (schema: JsonSchema) => {
   const alternatives = ((schema.oneOf ?? []) as ReadonlyArray<JsonSchema>).map(declaredProperties)
   return alternatives.flatMap((properties) => {
@@ -88,8 +90,8 @@ const listKinds = (schema: JsonSchema) => {
 }
 
 /**
- * Forms send null, an empty text or an empty list for a field that was left empty. Null stays where the schema gives it a meaning
- * (`nullable`), and what is nested deeper than `maxJsonDepth` stays.
+ * Forms send null, an empty text or an empty list for a field that was left empty. Null stays where the schema gives it
+ * a meaning (`nullable`), and what is nested deeper than `maxJsonDepth` stays.
  */
 const removeEmpty = (schema: JsonSchema, value: unknown, depth = 0): unknown => {
   if (Array.isArray(value)) return value.filter((item) => item !== '' && item !== null)

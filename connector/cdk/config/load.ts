@@ -12,8 +12,9 @@ import { addFilePath, type ConfigFormat } from './format'
 import { nameSecretVariables, readVariableFiles } from './secret-files'
 
 /**
- * The configuration in these files, each merged over those before it. The path ENV stands for the variables whose names start
- * with `prefix` and an underscore, or the files that they name. Secrets in it are hidden from now on; a key that has no effect is named on stderr.
+ * The configuration in these files, each merged over those before it. The path ENV stands for the variables whose names
+ * start with `prefix` and an underscore, or the files that they name. Secrets in it are hidden from now on; a key that
+ * has no effect is named on stderr.
  */
 export const loadConfig = async <A>(
   io: CommandIo,

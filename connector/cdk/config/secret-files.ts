@@ -6,8 +6,8 @@ import { type EnvironmentVariables, fileVariables, isGiven, listKeys } from './e
 import { readTextFile } from './files'
 
 /**
- * The variables, each `NAME_FILE` of a key replaced by NAME: the text of the file that it names, without the newline at its
- * end. A failure where a key is given both ways, or where a file cannot be read or is empty.
+ * The variables, each `NAME_FILE` of a key replaced by NAME: the text of the file that it names, without the newline at
+ * its end. A failure where a key is given both ways, or where a file cannot be read or is empty.
  */
 export const readVariableFiles =
   (schema: JsonSchema, prefix: string, env: EnvironmentVariables): TaskEither<Failure, EnvironmentVariables> =>

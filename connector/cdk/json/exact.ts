@@ -28,8 +28,8 @@ const hasRoundedNumber = (value: unknown): boolean => {
 const takeLast = ({ newValue }: { readonly newValue: unknown }): unknown => newValue
 
 /**
- * A JSON text as a value whose integers beyond 2^53 are bigints; any other number that no double holds is its text, which is of
- * the wrong type where a number is expected. Throws if the text is not JSON.
+ * A JSON text as a value whose integers beyond 2^53 are bigints; any other number that no double holds is its text,
+ * which is of the wrong type where a number is expected. Throws if the text is not JSON.
  */
 export const parseExactJson = (text: string): unknown => {
   const value: unknown = JSON.parse(text)

@@ -25,8 +25,9 @@ export type JsonSpan = { readonly from: number; readonly to: number }
 type JsonMembers = ReadonlyMap<string, JsonSpan>
 
 /**
- * The members of the object that a line holds. Those of its member `inside` stand beside them as `inside.name`, so that a long
- * line is read once. What stands in a value is not read: it may be no JSON. Undefined if the line holds no whole object.
+ * The members of the object that a line holds. Those of its member `inside` stand beside them as `inside.name`, so that
+ * a long line is read once. What stands in a value is not read: it may be no JSON. Undefined if the line holds no whole
+ * object.
  */
 export const readObjectMembers = (line: Buffer, inside: string): JsonMembers | undefined => readMembers(line, 0, inside)
 
@@ -73,8 +74,8 @@ const addMembers = (
 }
 
 /**
- * The end of a value that may be anything between brackets, for readers that leave its inside to others: brackets are counted,
- * not matched, and literals are not read. -1 if it has no end.
+ * The end of a value that may be anything between brackets, for readers that leave its inside to others: brackets are
+ * counted, not matched, and literals are not read. -1 if it has no end.
  */
 export const findValueEnd = (scanner: JsonScanner, at: number): number => {
   const { bytes } = scanner

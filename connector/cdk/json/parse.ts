@@ -12,7 +12,10 @@ export const parseJson = (text: string): E.Either<string, unknown> =>
     },
   )
 
-/** Searches the shortest beginning that is broken: the engine's own message may quote the text, and names the position only sometimes. */
+/**
+ * Searches the shortest beginning that is broken: the engine's own message may quote the text, and names the position
+ * only sometimes.
+ */
 const findErrorPosition = (text: string): number | undefined => {
   if (isIncomplete(text)) return undefined
   let [low, high] = [0, text.length]

@@ -19,8 +19,8 @@ type JsonObserver = {
 }
 
 /**
- * The bytes of a JSON text. The functions below take a scanner and the position (a byte index) of what they read, answer the
- * position after it and throw a JsonSyntaxError where the text is not JSON. They keep no state.
+ * The bytes of a JSON text. The functions below take a scanner and the position (a byte index) of what they read,
+ * answer the position after it and throw a JsonSyntaxError where the text is not JSON. They keep no state.
  */
 export type JsonScanner = {
   readonly bytes: Buffer
@@ -115,8 +115,8 @@ export const nextElement = (scanner: JsonScanner, end: number): number => {
 const plainBytes = new Uint8Array(256).map((_, byte) => (byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1))
 
 /**
- * Of the four bytes of a word those that do not stand for themselves in a string, each by its highest bit; exact up to the
- * first of them. Flipping bit 1 puts the quote among the control characters.
+ * Of the four bytes of a word those that do not stand for themselves in a string, each by its highest bit; exact up to
+ * the first of them. Flipping bit 1 puts the quote among the control characters.
  */
 const markSpecialBytes = (word: number): number => {
   const low = word ^ 0x02020202
@@ -230,7 +230,9 @@ const hasBytesAt = (bytes: Uint8Array, at: number, expected: Uint8Array): boolea
 /** Deeper than any answer of a service, and shallow enough for the stack of every reader behind us. */
 export const maxJsonDepth = 500
 
-/** Any value; takes exactly what JSON.parse takes, down to `maxJsonDepth` levels. `depth`: the levels around the value. */
+/**
+ * Any value; takes exactly what JSON.parse takes, down to `maxJsonDepth` levels. `depth`: the levels around the value.
+ */
 export const skipValue = (scanner: JsonScanner, at: number, depth = 0): number => {
   switch (scanner.bytes[at]) {
     case QUOTE:

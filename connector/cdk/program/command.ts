@@ -16,8 +16,9 @@ export type CommandIo = {
   /** Writes one line to stderr. */
   readonly printWarning: (line: string) => void
   /**
-   * Shows one progress line on a terminal, and now and then logs it elsewhere; an empty one clears it. Costs little however often it is called.
-   * `after`: on a terminal, how many milliseconds the run must have taken before it shows the line.
+   * Shows one progress line on a terminal, and now and then logs it elsewhere; an empty one clears it. Costs little
+   * however often it is called. `after`: on a terminal, how many milliseconds the run must have taken before it shows
+   * the line.
    */
   readonly printProgress: (line: string, after?: number) => void
   /** Whether a person answers on stdin and reads stderr. */
@@ -39,7 +40,10 @@ export type CommandIo = {
 }
 
 export type Command = CommandDescription & {
-  /** Parses `args` and runs the command; returns the exit status. `program`: its name, for messages about a wrong option. */
+  /**
+   * Parses `args` and runs the command; returns the exit status. `program`: its name, for messages about a wrong
+   * option.
+   */
   readonly run: (io: CommandIo, program: string, args: ReadonlyArray<string>) => Promise<number>
 }
 

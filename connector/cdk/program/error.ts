@@ -2,7 +2,10 @@ import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from '../failure'
 
-/** A failure thrown where code is plain async; the program reports it. `status`: the exit status, where the failure does not decide it. */
+/**
+ * A failure thrown where code is plain async; the program reports it. `status`: the exit status, where the failure does
+ * not decide it.
+ */
 export class CommandError extends Error {
   constructor(
     readonly failure: Failure,

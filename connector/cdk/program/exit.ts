@@ -34,7 +34,10 @@ export const reportAirbyteFailure: ReportFailure = async (io, failure, { verb })
 /** The exit statuses of a program for people, those of sysexits.h: another run may succeed only after `Transient`. */
 const failureStatuses: Readonly<Record<Failure['_tag'], number>> = { Config: 78, System: 70, Transient: 75 }
 
-/** The exit status for these failures: what a person must mend comes before what passes by itself. Without any: run again. */
+/**
+ * The exit status for these failures: what a person must mend comes before what passes by itself. Without any: run
+ * again.
+ */
 export const failureStatus = (failures: ReadonlyArray<Failure>): number =>
   failureStatuses[
     (['Config', 'System'] as const).find((tag) => failures.some(({ _tag }) => _tag === tag)) ?? 'Transient'

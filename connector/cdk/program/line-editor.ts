@@ -1,6 +1,9 @@
 import { createInterface } from 'node:readline'
 
-/** What a person types on a terminal: lines that can be edited, with those before them at the arrow keys for as long as the program runs. */
+/**
+ * What a person types on a terminal: lines that can be edited, with those before them at the arrow keys for as long as
+ * the program runs.
+ */
 export type LineEditor = {
   /** The next line; 'interrupted' where Ctrl-C dropped it, 'ended' after Ctrl-D. */
   readonly readLine: (prompt: string) => Promise<{ readonly line: string } | 'interrupted' | 'ended'>

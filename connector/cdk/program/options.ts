@@ -11,7 +11,10 @@ export type CommandOption = {
   readonly short?: string
   readonly multiple?: boolean
   readonly required?: boolean
-  /** The value of a text option that is given without one, as in `--test`; another value is joined to it, as in `--test=schema`. */
+  /**
+   * The value of a text option that is given without one, as in `--test`; another value is joined to it, as in
+   * `--test=schema`.
+   */
   readonly bareValue?: string
 }
 
@@ -25,7 +28,10 @@ type OptionValue<O extends CommandOption> = O extends { readonly type: 'boolean'
       ? string
       : string | undefined
 
-/** The options and operands of a command line. A boolean option that is left out is false, a multiple one is an empty list. */
+/**
+ * The options and operands of a command line. A boolean option that is left out is false, a multiple one is an empty
+ * list.
+ */
 export type ParsedOptions<Os extends CommandOptions> = {
   readonly options: {
     readonly [K in keyof Os]: OptionValue<Os[K]>

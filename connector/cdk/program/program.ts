@@ -14,7 +14,8 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
   // The modules of a command are loaded only now, which alone would make the young part eight times as large.
   limitYoungHeap()
   const stop = new AbortController()
-  // To name it makes a pipe answer that it is full. A write that waits for room would hold a thread, and with it our exit.
+  // To name it makes a pipe answer that it is full. A write that waits for room would hold a thread, and with it our
+  // exit.
   const stdout = createStdoutWriter(host.stdout.fd)
   const signals: ReadonlyArray<StopSignal> = ['SIGTERM', 'SIGINT']
   let received: StopSignal | undefined

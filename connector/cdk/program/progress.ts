@@ -2,7 +2,9 @@
 const redrawInterval = 200
 const progressLineInterval = 60_000
 
-/** After how many milliseconds a command that mostly ends at once shows what it does: before, a line would only flash. */
+/**
+ * After how many milliseconds a command that mostly ends at once shows what it does: before, a line would only flash.
+ */
 export const progressDelay = 2_000
 
 /** How progress is shown. `columns`: the width of the terminal; undefined where there is none. */
@@ -13,8 +15,8 @@ type ProgressOutput = {
 }
 
 /**
- * Prints progress: on a terminal one line that is redrawn at most five times a second and never wraps; elsewhere a line with its
- * time once a minute, the first after a minute. An empty line clears it.
+ * Prints progress: on a terminal one line that is redrawn at most five times a second and never wraps; elsewhere a line
+ * with its time once a minute, the first after a minute. An empty line clears it.
  */
 export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) => {
   const startedAt = now()
@@ -50,7 +52,10 @@ export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) =
       write(`${new Date(at).toISOString()} ${line}\n`)
     }
   }
-  /** To be called now and then: draws the line that waits; elsewhere prints it again, so that a log shows that the run is still there. */
+  /**
+   * To be called now and then: draws the line that waits; elsewhere prints it again, so that a log shows that the run
+   * is still there.
+   */
   const repeat = (): void => {
     const width = columns()
     if (width === undefined) print(shown)

@@ -12,7 +12,10 @@ export type Program = CallerConventions & {
   readonly version: () => string
   /** What the list of verbs ends with. */
   readonly notes?: string
-  /** By verb, each loaded when it is needed, so that `spec` does not load DuckDB. A program without verbs has one command, named ''. */
+  /**
+   * By verb, each loaded when it is needed, so that `spec` does not load DuckDB. A program without verbs has one
+   * command, named ''.
+   */
   readonly commands: Readonly<Record<string, () => Promise<Command>>>
 }
 
@@ -42,7 +45,10 @@ const isVersion = (arg: string): boolean => arg === '--version'
 const optionArgs = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
   args.includes('--') ? args.slice(0, args.indexOf('--')) : args
 
-/** Runs a command of a program and returns the exit status. `crash` rejects with an error that was thrown where nothing awaits it. */
+/**
+ * Runs a command of a program and returns the exit status. `crash` rejects with an error that was thrown where nothing
+ * awaits it.
+ */
 export const runCommandLine = async (
   name: string,
   program: Program,

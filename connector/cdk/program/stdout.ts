@@ -2,7 +2,10 @@ import { write as writeTo } from 'node:fs'
 import { type Failure, transientFailure } from '../failure'
 import type { OutputText } from '../lines'
 
-/** Writes to a file descriptor in order, on a thread of the pool: a reader that blocks the write does not block the signals of the process. */
+/**
+ * Writes to a file descriptor in order, on a thread of the pool: a reader that blocks the write does not block the
+ * signals of the process.
+ */
 export type StdoutWriter = {
   /** Copies the text; resolves once fewer than `room` bytes wait. Rejects if the descriptor is broken (EPIPE). */
   readonly write: (text: OutputText) => Promise<void>

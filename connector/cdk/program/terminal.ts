@@ -1,8 +1,8 @@
 import { constants, openSync, writeSync } from 'node:fs'
 
 /**
- * Writes to the terminal behind stderr what it takes at once, and drops the rest: Node's own writes to a terminal wait, and one that
- * is stopped by Ctrl-S would hold up the process. Undefined where the terminal cannot be opened once more.
+ * Writes to the terminal behind stderr what it takes at once, and drops the rest: Node's own writes to a terminal wait,
+ * and one that is stopped by Ctrl-S would hold up the process. Undefined where the terminal cannot be opened once more.
  */
 export const createTerminalWriter = (): ((text: string) => void) | undefined => {
   const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants

@@ -17,7 +17,9 @@ const mapProperties = (properties: unknown, f: (schema: JsonSchema) => JsonSchem
     ]),
   )
 
-/** The schema in the form that Singer targets expect: each `type` is an array, and Airbyte's own keywords are left out. */
+/**
+ * The schema in the form that Singer targets expect: each `type` is an array, and Airbyte's own keywords are left out.
+ */
 export const toSingerSchema = ({ airbyte_type: _, ...schema }: JsonSchema): JsonSchema => ({
   ...schema,
   ...('type' in schema ? { type: [schema.type].flat() } : {}),
@@ -106,10 +108,14 @@ const CatalogEntry = t.intersection([
   }),
   t.UnknownRecord,
 ])
+
 type CatalogEntry = t.TypeOf<typeof CatalogEntry>
 const SingerCatalogCodec = t.type({ streams: annotate({ type: 'array' })(t.readonlyArray(CatalogEntry)) })
 
-/** A Singer catalog (`--catalog`); a failure names the key path. Streams that do not exist stay in it: the run reports them. */
+/**
+ * A Singer catalog (`--catalog`); a failure names the key path. Streams that do not exist stay in it: the run reports
+ * them.
+ */
 export const decodeSingerCatalog =
   <Env>(streams: ReadonlyArray<Stream<Env>>) =>
   (value: unknown): E.Either<Failure, SingerSelection> =>
@@ -166,7 +172,10 @@ const isAttributeSelected = (entry: CatalogEntry, automatic: ReadonlySet<string>
   )
 }
 
-/** A setting of a stream: the metadata's, else the one that discovery shows beside the stream, whose name has underscores. */
+/**
+ * A setting of a stream: the metadata's, else the one that discovery shows beside the stream, whose name has
+ * underscores.
+ */
 const settingOf = (entry: CatalogEntry, name: string, shownName: string): unknown =>
   metadataAt(entry, [])[name] ?? entry[shownName] ?? undefined
 
@@ -196,7 +205,8 @@ const findIneffectiveSettings = <Env>(
     ...(method === undefined || methods.includes(String(method))
       ? []
       : [
-          `replication-method ${method} has no effect: the stream has ${methods.join(' and ')}, and ${methods[0]} is used`,
+          `replication-method ${method} has no effect: the stream ` +
+            `has ${methods.join(' and ')}, and ${methods[0]} is used`,
         ]),
   ]
   return problems.map((problem) => ({ stream: name, message: `${name}: ${problem}.` }))

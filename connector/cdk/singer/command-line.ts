@@ -106,7 +106,8 @@ const formatProgramMarkdown = ({
       return `| ${key} | ${required.includes(key) ? 'yes' : ''} | ${shownDefault} | ${text} |`
     }),
     '',
-    `Each can be given as an environment variable with \`--config ENV\`: \`${variablePrefix}_\` and the setting in upper case.`,
+    `Each can be given as an environment variable with \`--config ` +
+      `ENV\`: \`${variablePrefix}_\` and the setting in upper case.`,
     'With `_FILE` at its end, the variable names a file that holds the value: a mounted secret.',
     '',
   ].join('\n')

@@ -34,9 +34,9 @@ const parseExtracted = (time: string): number =>
   Date.parse(/T[\d:.]+$/.test(time.replace(' ', 'T')) ? `${time.replace(' ', 'T')}Z` : time)
 
 /**
- * SCHEMA, RECORD, STATE and ACTIVATE_VERSION lines as messages. Singer does not say that a stream is complete: at the end of
- * the input all are, unless the last STATE names one as `currently_syncing`. A stream brought everything if its SCHEMA names
- * no bookmark and a STATE came after its last record.
+ * SCHEMA, RECORD, STATE and ACTIVATE_VERSION lines as messages. Singer does not say that a stream is complete: at the
+ * end of the input all are, unless the last STATE names one as `currently_syncing`. A stream brought everything if its
+ * SCHEMA names no bookmark and a STATE came after its last record.
  */
 export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
   const { purpose, now } = options

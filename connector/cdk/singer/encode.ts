@@ -51,10 +51,10 @@ export type SingerEncoder = {
 }
 
 /**
- * Encodes messages as Singer lines. `schemas`: the schemas of the caller's catalog, which replace our own. `given`: the state that
- * the run was given; every STATE repeats it, since each STATE replaces the one before. `now`: milliseconds since 1970.
- * `withVersions`: each record of a full refresh has a version, and ACTIVATE_VERSION at its end lets a target delete all others.
- * The state keeps the version, so that a run that goes on with the refresh uses the same.
+ * Encodes messages as Singer lines. `schemas`: the schemas of the caller's catalog, which replace our own. `given`: the
+ * state that the run was given; every STATE repeats it, since each STATE replaces the one before. `now`: milliseconds
+ * since 1970. `withVersions`: each record of a full refresh has a version, and ACTIVATE_VERSION at its end lets a
+ * target delete all others. The state keeps the version, so that a run that goes on with the refresh uses the same.
  */
 export const encodeSinger = (
   schemas: ReadonlyMap<string, JsonSchema>,

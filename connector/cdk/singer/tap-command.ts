@@ -61,8 +61,8 @@ type TapRun<Env> = {
 }
 
 /**
- * The bookmarks to go on from. A full refresh with versions that has no version yet begins anew: the rows that an earlier run
- * has sent would be deleted with the other rows without that version.
+ * The bookmarks to go on from. A full refresh with versions that has no version yet begins anew: the rows that an
+ * earlier run has sent would be deleted with the other rows without that version.
  */
 const bookmarksToContinue = <Env>({ open, selection, state, tableVersions }: TapRun<Env>): SourceState => {
   const versions = tableVersionsOf(state.value)
@@ -106,7 +106,10 @@ const readAsSinger = async <Env>(io: CommandIo, run: TapRun<Env>): Promise<ReadO
 const keepFirstRow = (message: Message): Message =>
   message._tag === 'Records' ? { ...message, rows: message.rows.slice(0, 1) } : message
 
-/** Prints the first record of each selected stream, from the beginning and without a STATE; returns whether all streams could be read. */
+/**
+ * Prints the first record of each selected stream, from the beginning and without a STATE; returns whether all streams
+ * could be read.
+ */
 const readFirstRecords = async <Env>(
   io: CommandIo,
   { open, selection: { catalog, schemas }, state, log }: TapRun<Env>,
@@ -176,7 +179,10 @@ const loadSingerState = async (path: string | undefined): Promise<SingerState> =
       : pipe(decodeSingerState(await runOrThrow(readStateFile(path))), E.mapLeft(addFilePath(path))),
   )
 
-/** Says of each attribute that is deselected inside a selected one that it leaves all the same, and what would keep it back. */
+/**
+ * Says of each attribute that is deselected inside a selected one that it leaves all the same, and what would keep it
+ * back.
+ */
 const warnOfNestedDeselections = async <Config, Env>(
   source: SourceProgram<Config, Env>,
   { nestedDeselections }: SingerSelection,
@@ -187,7 +193,9 @@ const warnOfNestedDeselections = async <Config, Env>(
     const remedy = (await source.explainWithholding?.(stream, path)) ?? `deselect ${whole}`
     log({
       level: 'warn',
-      message: `${stream}.${path.join('.')} is deselected, but ${whole} is selected and is sent whole. To keep it back, ${remedy}.`,
+      message:
+        `${stream}.${path.join('.')} is deselected, but ${whole} is ` +
+        `selected and is sent whole. To keep it back, ${remedy}.`,
       stream,
     })
   }
@@ -216,7 +224,9 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
     variablePrefix: `TAP_${source.name.toUpperCase()}`,
   }
 
-  /** The streams with the settings of the config; with the default settings while the config is missing or incomplete. */
+  /**
+   * The streams with the settings of the config; with the default settings while the config is missing or incomplete.
+   */
   const discoverStreams = async (io: CommandIo, paths: ReadonlyArray<string>): Promise<ReadonlyArray<Stream<Env>>> => {
     if (paths.length === 0) return source.listStreams('singer', undefined)
     const config = await loadConfig(io, source.format, paths, program.variablePrefix).catch((error: unknown) => {

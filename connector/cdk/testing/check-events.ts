@@ -10,8 +10,8 @@ type CheckedRun = {
 }
 
 /**
- * Goes through a run: each record fits the stream that was declared before it, states count right and follow the last record, and
- * where the protocol has statuses each stream starts and completes.
+ * Goes through a run: each record fits the stream that was declared before it, states count right and follow the last
+ * record, and where the protocol has statuses each stream starts and completes.
  */
 export const checkEvents = (
   events: ReadonlyArray<RunEvent>,

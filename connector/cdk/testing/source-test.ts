@@ -11,7 +11,9 @@ import { testedProtocols } from './events'
 
 /** What a read printed. */
 export type SourceRun = {
-  /** By stream, in the order they came; integers beyond 2^53 are bigints. A stream without records has an empty list. */
+  /**
+   * By stream, in the order they came; integers beyond 2^53 are bigints. A stream without records has an empty list.
+   */
   readonly records: Readonly<Record<string, ReadonlyArray<Readonly<Record<string, unknown>>>>>
   /** What the next read of the same protocol goes on from. */
   readonly state: unknown
@@ -24,8 +26,9 @@ export type SourceTest = {
   /** What the verb `check` says. */
   readonly check: () => Promise<{ readonly succeeded: boolean; readonly message: string }>
   /**
-   * Reads all streams that the source discovers, incrementally where they can be; `state`: that of an earlier read. Throws an error
-   * with every problem if the run fails, or prints what its protocol or its catalog does not allow, or a secret of its configuration.
+   * Reads all streams that the source discovers, incrementally where they can be; `state`: that of an earlier read.
+   * Throws an error with every problem if the run fails, or prints what its protocol or its catalog does not allow, or
+   * a secret of its configuration.
    */
   readonly read: (protocol: keyof typeof testedProtocols, state?: unknown) => Promise<SourceRun>
 }
@@ -80,7 +83,9 @@ const throwProblems = (run: string, found: ReadonlyArray<string>, log: string): 
   )
 }
 
-/** Tests the source whose program is the JavaScript file at `path`, such as `build/articles.js`, with a configuration. */
+/**
+ * Tests the source whose program is the JavaScript file at `path`, such as `build/articles.js`, with a configuration.
+ */
 export const createSourceTest = (path: string, config: object): SourceTest => {
   const run = async (
     args: ReadonlyArray<string>,

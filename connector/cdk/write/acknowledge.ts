@@ -15,7 +15,10 @@ import {
   zeroCounts,
 } from './dead-letters'
 
-/** What is known of a record. The record's text is kept only while it is pending: it may wait long behind others after that. */
+/**
+ * What is known of a record. The record's text is kept only while it is pending: it may wait long behind others after
+ * that.
+ */
 type RecordStatus =
   | { readonly _tag: 'Pending'; readonly row: Row }
   | { readonly _tag: 'Accepted' }
@@ -55,11 +58,20 @@ export type AckQueue = {
   readonly addRecord: (stream: InputStream, row: Row) => PendingRecord
   readonly addState: (state: CheckpointMessage) => void
   readonly accept: (record: PendingRecord) => void
-  /** Writes the dead letter. Returns the failure if the policy ends the run or, for too many, the stream; no state of the stream then covers the record. */
+  /**
+   * Writes the dead letter. Returns the failure if the policy ends the run or, for too many, the stream; no state of
+   * the stream then covers the record.
+   */
   readonly reject: (record: PendingRecord, rejection: Rejection) => O.Option<Failure>
-  /** Starts to emit every state that is due; those of a stream that has only rejections wait, others do not wait for them. */
+  /**
+   * Starts to emit every state that is due; those of a stream that has only rejections wait, others do not wait for
+   * them.
+   */
   readonly acknowledge: () => void
-  /** Resolves once all dead letters are on disk and all states that `acknowledge` started are emitted, or `onError` was called. */
+  /**
+   * Resolves once all dead letters are on disk and all states that `acknowledge` started are emitted, or `onError` was
+   * called.
+   */
   readonly flush: () => Promise<void>
   /** The entries that are not acknowledged yet, and the bytes of the records among them. */
   readonly pendingSize: () => { readonly count: number; readonly bytes: number }
@@ -80,8 +92,9 @@ const rejectedStatus: RecordStatus = { _tag: 'Rejected' }
 const tooManyStatus: RecordStatus = { _tag: 'TooMany' }
 
 /**
- * A state is due once every record before it is accepted or rejected. It is emitted after all states of its stream before it and
- * after the dead letters before it are on disk, with the numbers of records since the last state of its stream.
+ * A state is due once every record before it is accepted or rejected. It is emitted after all states of its stream
+ * before it and after the dead letters before it are on disk, with the numbers of records since the last state of its
+ * stream.
  */
 export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQueueOptions): AckQueue => {
   const counters = new Map<string, StreamCounters>()
@@ -216,6 +229,7 @@ const toOutputError = (error: unknown): AckError => ({ _tag: 'Output', error })
 const toDeadLetterError = (error: unknown): AckError => ({
   _tag: 'DeadLetters',
   failure: configFailure(
-    `The dead-letter file cannot be written: ${error instanceof Error ? error.message : String(error)}. Make room, or choose another dead_letter_path.`,
+    `The dead-letter file cannot be written: ${error instanceof Error ? error.message : String(error)}. ` +
+      'Make room, or choose another dead_letter_path.',
   ),
 })

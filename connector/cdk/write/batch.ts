@@ -12,8 +12,9 @@ export type BatchItem = { readonly key: string; readonly bytes: number; readonly
 type BatchSize = { readonly count: number; readonly bytes: number }
 
 /**
- * The next batch of a queue, and the rest of the queue. An item stays in the queue while an item of its key is in flight, in the batch or before
- * it in the queue, so that the items of one key are sent one after the other. Without `flush` the batch is empty unless it is full.
+ * The next batch of a queue, and the rest of the queue. An item stays in the queue while an item of its key is in
+ * flight, in the batch or before it in the queue, so that the items of one key are sent one after the other. Without
+ * `flush` the batch is empty unless it is full.
  */
 export const takeBatch = <Item extends BatchItem>(
   queue: ReadonlyArray<Item>,
@@ -162,7 +163,8 @@ const createBatcher = ({
     const oldest = queue[0]
     if (stopped || flushing || cancelTimer !== undefined || oldest === undefined) return
     const wait = oldest.queuedAt + maxAge - now()
-    // An item that has waited long enough needs no timer: it waits for a slot or for its key, and is sent with the next delivery.
+    // An item that has waited long enough needs no timer: it waits for a slot or for its key, and is sent with the next
+    // delivery.
     if (wait > 0)
       cancelTimer = setTimer(wait, () => {
         cancelTimer = undefined

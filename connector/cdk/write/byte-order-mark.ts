@@ -4,7 +4,10 @@ import type { InputStream } from '../sink'
 
 const byteOrderMark = '\ufeff'
 
-/** The name of a column without the byte order mark that a file may begin with, which is no part of its first column's name. */
+/**
+ * The name of a column without the byte order mark that a file may begin with, which is no part of its first column's
+ * name.
+ */
 const withoutMark = (name: string): string => (name.startsWith(byteOrderMark) ? name.slice(1) : name)
 
 /** A record whose columns have their names without a byte order mark. */

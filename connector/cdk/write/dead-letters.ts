@@ -43,8 +43,8 @@ const formatDeadLetter = ({ record, when, stream, object, primaryKey, deletes, .
 }
 
 /**
- * Brings the names of the files in the folder of `path` to the disk, so that a file that is new or was renamed keeps its name after a power failure.
- * Does nothing where the system cannot.
+ * Brings the names of the files in the folder of `path` to the disk, so that a file that is new or was renamed keeps
+ * its name after a power failure. Does nothing where the system cannot.
  */
 export const syncFolder = async (path: string): Promise<void> => {
   const folder = await open(dirname(path)).catch(() => undefined)
@@ -62,14 +62,20 @@ const isCutShort = async (file: FileHandle, size: number): Promise<boolean> => {
 export const isFileAt = async (path: string, file: FileHandle): Promise<boolean> =>
   (await stat(path).catch(() => undefined))?.ino === (await file.stat()).ino
 
-/** Appends JSON lines to a file that only its owner may read, since the records hold data of people; one that exists is made so. */
+/**
+ * Appends JSON lines to a file that only its owner may read, since the records hold data of people; one that exists is
+ * made so.
+ */
 export const openDeadLetterFile = (path: string): DeadLetters => {
   let unwritten: Array<string> = []
   let writing: Promise<void> = Promise.resolve()
   let isPrivate = false
   let isNameSafe = false
 
-  /** Undefined: there is no such file; false: it is a pipe or a device. A file system without permissions leaves the file as it is. */
+  /**
+   * Undefined: there is no such file; false: it is a pipe or a device. A file system without permissions leaves the
+   * file as it is.
+   */
   const makePrivate = async (): Promise<boolean | undefined> => {
     const found = await stat(path).catch(() => undefined)
     if (found?.isFile() === true && !isPrivate && (found.mode & 0o077) !== 0)
@@ -142,8 +148,8 @@ export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncIterable<B
 }
 
 /**
- * Copies a file of dead letters without those that `isLeftOut` names, into one that only its owner may read. A line that was cut short comes as
- * undefined with its text. Returns how many lines were letters, and how many were left out.
+ * Copies a file of dead letters without those that `isLeftOut` names, into one that only its owner may read. A line
+ * that was cut short comes as undefined with its text. Returns how many lines were letters, and how many were left out.
  */
 export const copyDeadLetters = async (
   from: string,
@@ -197,7 +203,8 @@ export const rejectionFailure = (
   if (onReject === 'fail')
     return O.some(
       configFailure(
-        `${stream}: record ${ordinal} was rejected: ${reason}. Correct it, or set on_reject to continue and give a dead_letter_path.`,
+        `${stream}: record ${ordinal} was rejected: ${reason}. Correct ` +
+          'it, or set on_reject to continue and give a dead_letter_path.',
       ),
     )
   return tooManyRejections(stream, counts, maxPercent)
@@ -221,7 +228,8 @@ const tooManyRejections = (
   received >= minRecords && rejected * 100 > maxPercent * received
     ? O.some(
         configFailure(
-          `${stream}: ${rejected} of ${received} records were rejected, more than max_rejects_percent (${maxPercent}). ${rejectionRemedy}.`,
+          `${stream}: ${rejected} of ${received} records were rejected, more ` +
+            `than max_rejects_percent (${maxPercent}). ${rejectionRemedy}.`,
         ),
       )
     : O.none

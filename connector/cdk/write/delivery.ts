@@ -14,7 +14,10 @@ type DeliveryResult = {
   readonly maxItems: O.Option<number>
 }
 
-/** An item that the service fails on alone. It is rejected if the service accepts others; if not, the service is at fault. */
+/**
+ * An item that the service fails on alone. It is rejected if the service accepts others; if not, the service is at
+ * fault.
+ */
 type SuspectVerdict = { readonly _tag: 'Suspect'; readonly reason: string; readonly failure: Failure }
 
 type DeliveryAttempt = {
@@ -35,8 +38,9 @@ type DeliveryContext<Item> = Pick<OpenSink<Item>, 'write' | 'isReachable'> & {
 const maxSuspects = 8
 
 /**
- * Sends a batch until each of its items has a verdict. A batch that the service refuses as a whole, or fails on repeatedly while it
- * is reachable, is halved until the bad item is alone. Items that the answer does not name are sent once more, then rejected.
+ * Sends a batch until each of its items has a verdict. A batch that the service refuses as a whole, or fails on
+ * repeatedly while it is reachable, is halved until the bad item is alone. Items that the answer does not name are sent
+ * once more, then rejected.
  */
 export const deliverBatch = <Item>({
   write,
@@ -63,7 +67,10 @@ export const deliverBatch = <Item>({
   }
 }
 
-/** Whether the service has accepted anything since it failed on the batch. What it accepted before does not count: it may have become unreachable since. */
+/**
+ * Whether the service has accepted anything since it failed on the batch. What it accepted before does not count: it
+ * may have become unreachable since.
+ */
 const acceptsOthers = ({ acceptCount, acceptCountAtFailure }: DeliveryContext<never>): boolean =>
   acceptCount() > acceptCountAtFailure
 
@@ -73,7 +80,10 @@ const acceptsAny = (answer: BatchAnswer): boolean =>
 const isSuspectVerdict = (verdict: FinalVerdict | SuspectVerdict): verdict is SuspectVerdict =>
   verdict._tag === 'Suspect'
 
-/** Sends suspects once more now that the service accepts others: it may have failed on them because it was away for a while. */
+/**
+ * Sends suspects once more now that the service accepts others: it may have failed on them because it was away for a
+ * while.
+ */
 const resendSuspects =
   <Item>(
     context: DeliveryContext<Item>,
@@ -96,7 +106,10 @@ const resendSuspects =
     return E.right({ verdicts: finalVerdicts, maxItems })
   }
 
-/** `attempts`: how often an item may be sent whose verdict stays unknown; `isSuspect`: the service failed on a batch with these items. */
+/**
+ * `attempts`: how often an item may be sent whose verdict stays unknown; `isSuspect`: the service failed on a batch
+ * with these items.
+ */
 const attemptDelivery =
   <Item>(context: DeliveryContext<Item>, attempts: number, isSuspect: boolean) =>
   (items: ReadonlyArray<Item>): TaskEither<Failure, DeliveryAttempt> =>

@@ -32,6 +32,7 @@ const Letter = t.type({
   deletes: t.boolean,
   record: t.UnknownRecord,
 })
+
 type Letter = t.TypeOf<typeof Letter>
 
 /** The letter in a line; undefined if it is none. */
@@ -189,7 +190,8 @@ const closeLetters = async ({ file, copy, copyPath }: OpenLetters): Promise<void
 
 /**
  * Opens a file of dead letters to send its records again, those of the first of `objects` first. What is to stay in it
- * is collected in a file beside it, which then takes its place at once: a kill at any moment leaves the one or the other.
+ * is collected in a file beside it, which then takes its place at once: a kill at any moment leaves the one or the
+ * other.
  */
 export const openResend =
   (path: string, objects: ReadonlyArray<string>): TaskEither<Failure, Resend> =>

@@ -18,7 +18,10 @@ export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'n
   readonly streams: ReadonlyArray<InputStream>
   /** The objects of streams that the input declares; by default a stream goes to the object of its own name. */
   readonly objectNames?: Readonly<Record<string, string>>
-  /** Whether the caller says how each stream ended. A stream without an ending is then not complete; else the end of the input ends it well. */
+  /**
+   * Whether the caller says how each stream ended. A stream without an ending is then not complete; else the end of the
+   * input ends it well.
+   */
   readonly saysEndings: boolean
   readonly policy: RejectPolicy
   readonly deadLetters: DeadLetters
@@ -41,8 +44,9 @@ export type WriteResult = {
 const readAheadLimit = { batches: 2, bytes: 64_000_000 }
 
 /**
- * Sends the records of the input to their sinks, and emits each state, in order, once every record before it is accepted or a dead letter.
- * Reads on only while there is room, so that a slow service slows its caller down. Rejects if `emit` does.
+ * Sends the records of the input to their sinks, and emits each state, in order, once every record before it is
+ * accepted or a dead letter. Reads on only while there is room, so that a slow service slows its caller down. Rejects
+ * if `emit` does.
  */
 export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const halt = new AbortController()
@@ -57,7 +61,10 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
     for (const batcher of batchers.values()) batcher.stop()
     progress.notify()
   }
-  /** The first failure ends the run. Later ones, such as those of other batches in flight, mostly have the same cause and are left out. */
+  /**
+   * The first failure ends the run. Later ones, such as those of other batches in flight, mostly have the same cause
+   * and are left out.
+   */
   const fail = (failure: Failure): void => {
     if (!halt.signal.aborted) failures.push(failure)
     end()
@@ -70,7 +77,10 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
       end()
     },
   })
-  /** Too many rejections end their stream alone, unless no other is left, or one whose records may refer to those that are not sent. */
+  /**
+   * Too many rejections end their stream alone, unless no other is left, or one whose records may refer to those that
+   * are not sent.
+   */
   const failedStreams = new Map<string, Failure>()
   const endIfNoStreamIsLeft = (): void => {
     const left = routes.streamIds().filter((id) => !failedStreams.has(id))
@@ -177,7 +187,10 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const logNotes = (notes: ReadonlyArray<SinkNote>): void => {
     for (const { level, message } of notes) run.log(level === 'info' ? 'info' : 'warn', message)
   }
-  /** Sends the items that the sinks ask for after the whole input. They are no records, so their rejections only fail the run. */
+  /**
+   * Sends the items that the sinks ask for after the whole input. They are no records, so their rejections only fail
+   * the run.
+   */
   const sendFinalItems = async (): Promise<void> => {
     for (const [objectName, sink] of run.sinks) {
       await sink.beforeFinish?.()
@@ -304,7 +317,8 @@ const openRoute = (
   return sink === undefined
     ? E.left(
         configFailure(
-          `The stream ${stream.name} goes to the object ${stream.objectName}, which does not exist. Name it ${[...sinks.keys()].join(' or ')}, or name its object under streams in the config.`,
+          `The stream ${stream.name} goes to the object ${stream.objectName}, which does not exist. ` +
+            `Name it ${[...sinks.keys()].join(' or ')}, or name its object under streams in the config.`,
         ),
       )
     : E.map((prepare: SinkRoute['prepare']): SinkRoute => ({ stream, prepare }))(

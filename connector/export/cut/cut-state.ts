@@ -62,7 +62,9 @@ type RecordDraft = {
   hasLineBreaks: boolean
 }
 
-/** All that one call of a cutter knows. It is written to as the page is read: a page holds a hundred thousand values. */
+/**
+ * All that one call of a cutter knows. It is written to as the page is read: a page holds a hundred thousand values.
+ */
 export type CutState = {
   readonly options: PageOptions
   readonly scanner: JsonScanner
@@ -166,7 +168,10 @@ export const reportAlteration = ({ draft: { changes } }: CutState, field: string
 /** The name of the record under way in messages. */
 export const recordPathOf = ({ options, recordIndex }: CutState): string => `$.${options.list}[${recordIndex}]`
 
-/** Ends the cutting of a page. It is thrown inside the cutter alone, where an `Either` per value would cost more than the value. */
+/**
+ * Ends the cutting of a page. It is thrown inside the cutter alone, where an `Either` per value would cost more than
+ * the value.
+ */
 export class CutError extends Error {
   constructor(readonly error: ApiError) {
     super(error._tag)

@@ -2,8 +2,8 @@ import type { BufferPool } from '../../api'
 import { type OffsetTable, removeOffsetsAfter } from './offsets'
 
 /**
- * Spans of a text that leave as other texts, in order of place, never overlapping. `texts` hold UTF-8, one byte a character
- * (latin1). Numbers apart from texts, since a page has tens of thousands.
+ * Spans of a text that leave as other texts, in order of place, never overlapping. `texts` hold UTF-8, one byte a
+ * character (latin1). Numbers apart from texts, since a page has tens of thousands.
  */
 export type EditList = {
   from: Int32Array
@@ -125,8 +125,9 @@ export const renderSpan = (list: EditList, bytes: Buffer, from: number, to: numb
 }
 
 /*
- * Members are left out of an object by runs: members that stand one after another. Whoever reads the object keeps the position
- * where the run under way begins, or `noRun`. A run takes the comma behind it along; the last one of an object the comma before it.
+ * Members are left out of an object by runs: members that stand one after another. Whoever reads the object keeps the
+ * position where the run under way begins, or `noRun`. A run takes the comma behind it along; the last one of an object
+ * the comma before it.
  */
 export const noRun = -1
 

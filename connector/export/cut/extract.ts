@@ -44,8 +44,8 @@ const asBuffer = (json: Uint8Array): Buffer =>
   Buffer.isBuffer(json) ? json : Buffer.from(json.buffer, json.byteOffset, json.byteLength)
 
 /**
- * Makes an object inside a record a row of its own: without its `excluded` members, and with the members `added` at its end (their
- * JSON text without braces, latin1).
+ * Makes an object inside a record a row of its own: without its `excluded` members, and with the members `added` at its
+ * end (their JSON text without braces, latin1).
  */
 type ObjectExtractor = (
   json: Uint8Array,
@@ -144,7 +144,10 @@ const skipSpaceBack = (bytes: Buffer, at: number): number => {
   return p
 }
 
-/** Leaves only the wanted top-level attributes of a record, as they came; for the text of an object as a cutter leaves it. */
+/**
+ * Leaves only the wanted top-level attributes of a record, as they came; for the text of an object as a cutter leaves
+ * it.
+ */
 export const pickRecordAttributes = (wanted: ReadonlySet<string>): ((json: Uint8Array) => Uint8Array) => {
   const edits = createEditList()
   return (json) => {

@@ -8,8 +8,8 @@ const entrySize = 4
 const endOfRecord = 0x7fffffff
 
 /**
- * The offsets of the fields of a page's records, counted in bytes from the start of their record as it leaves. They are in order
- * of place, so that the fields of an object follow it. Numbers alone, since a page has a hundred thousand.
+ * The offsets of the fields of a page's records, counted in bytes from the start of their record as it leaves. They are
+ * in order of place, so that the fields of an object follow it. Numbers alone, since a page has a hundred thousand.
  */
 export type OffsetTable = {
   entries: Int32Array
@@ -53,7 +53,10 @@ export type RecordOffsets = {
   readonly offsetsStart?: number
 }
 
-/** Adds the entry of a field and answers its index; -1 if the value is no field (`fieldIndex` is negative) or none are noted. */
+/**
+ * Adds the entry of a field and answers its index; -1 if the value is no field (`fieldIndex` is negative) or none are
+ * noted.
+ */
 export const startFieldOffset = (
   table: OffsetTable | undefined,
   fieldIndex: number,
@@ -123,8 +126,8 @@ type FieldNode = {
 }
 
 /**
- * Reads the offsets that a cutter noted of a record, in its text as it leaves, until its page is released. The cutter must have
- * been created with the same fields.
+ * Reads the offsets that a cutter noted of a record, in its text as it leaves, until its page is released. The cutter
+ * must have been created with the same fields.
  */
 export const createOffsetReader = <W extends FieldTree>(fields: W): ((record: RecordOffsets) => FieldOffsets<W>) => {
   const root = toObjectNode(fields)

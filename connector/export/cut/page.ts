@@ -63,8 +63,9 @@ export type CutOptions = PageOptions & {
 export type Cutter = (body: Uint8Array) => E.Either<ApiError, CutPage>
 
 /**
- * Compiles a codec into a cutter. It reads the bytes once, as strictly as JSON.parse, and checks every declared attribute: one of
- * the wrong type leaves as null with its change; a broken envelope, key or cursor is a `Left`. A call may run inside another: they share free buffers and nothing else.
+ * Compiles a codec into a cutter. It reads the bytes once, as strictly as JSON.parse, and checks every declared
+ * attribute: one of the wrong type leaves as null with its change; a broken envelope, key or cursor is a `Left`. A call
+ * may run inside another: they share free buffers and nothing else.
  */
 export const createCutter = (options: CutOptions): Cutter => {
   const aliases = options.aliases ?? {}
@@ -149,7 +150,10 @@ const expectEnd = ({ scanner }: CutState, at: number): void => {
   if (end < scanner.bytes.length) throw createSyntaxError(scanner, end)
 }
 
-/** An answer without records and without an echo of the filter, or with an error status in their place, never ends an export. */
+/**
+ * An answer without records and without an echo of the filter, or with an error status in their place, never ends an
+ * export.
+ */
 const toCutPage = (
   state: CutState,
   rows: ReadonlyArray<CutRecord> | undefined,

@@ -85,7 +85,10 @@ export const toCutRecord = (state: CutState, record: RecordShape, from: number, 
   return new PageRecord(id, modifiedTime, input, output, changes.length === 0 ? undefined : changes, state.offsets)
 }
 
-/** A record that is cut from another text than the one it came in; both say the same, except of the attributes in `cutShort`. */
+/**
+ * A record that is cut from another text than the one it came in; both say the same, except of the attributes in
+ * `cutShort`.
+ */
 const recutRecord = (
   state: CutState,
   record: RecordShape,
@@ -112,8 +115,8 @@ const wholeSpan = (json: Uint8Array): ByteSpan => ({
 })
 
 /**
- * A record among the bytes of its page. A view of them takes more memory than all other data of a record, and pages wait in
- * memory: so views are made when they are asked for.
+ * A record among the bytes of its page. A view of them takes more memory than all other data of a record, and pages
+ * wait in memory: so views are made when they are asked for.
  */
 class PageRecord implements CutRecord {
   declare readonly changes?: ReadonlyArray<RecordChange>
@@ -169,8 +172,9 @@ const renderRecord = ({ edits, draft, output }: CutState, input: ByteSpan): Byte
 const removeLineBreaks = (json: string): Buffer => Buffer.from(json.replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1')
 
 /**
- * The record at `at`, printed anew with the last of each repeated key, as JSON.parse reads it (latin1). An attribute under both of
- * its names has the elements of both lists; `cutShort` names those that lack something. The text must be JSON.
+ * The record at `at`, printed anew with the last of each repeated key, as JSON.parse reads it (latin1). An attribute
+ * under both of its names has the elements of both lists; `cutShort` names those that lack something. The text must be
+ * JSON.
  */
 const printDistinctKeys = (
   bytes: Buffer,
@@ -190,7 +194,10 @@ const printDistinctKeys = (
   return { text: printMembers(members), cutShort }
 }
 
-/** Two printed values of one attribute as one list, without the elements of the other that the first has, or that are no objects. */
+/**
+ * Two printed values of one attribute as one list, without the elements of the other that the first has, or that are no
+ * objects.
+ */
 const joinLists = (first: string, other: string): { readonly text: string; readonly isWhole: boolean } => {
   const [own, more] = [readElements(first), readElements(other)]
   if (own === undefined || more === undefined) {
@@ -216,7 +223,10 @@ const readElements = (text: string): ReadonlyArray<string> | undefined => {
   return elements
 }
 
-/** A printed value with its members in order and its texts without needless escapes, so that equal values are equal texts. */
+/**
+ * A printed value with its members in order and its texts without needless escapes, so that equal values are equal
+ * texts.
+ */
 const sortMembers = (text: string): string => printDistinctValue(createScanner(Buffer.from(text, 'latin1')), 0, true)[0]
 
 type PrintedMembers = Map<string, string>

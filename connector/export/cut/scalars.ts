@@ -16,7 +16,10 @@ import type { Shape } from './shape'
 /** The position after a value; its complement (~) where the value is none that its place can hold, not even as null. */
 export type ValueEnd = number
 
-/** A time in the service's own pattern, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'" in quotes, as milliseconds since 1970; NaN for anything else. */
+/**
+ * A time in the service's own pattern, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'" in quotes, as milliseconds since 1970; NaN for
+ * anything else.
+ */
 const parseInstantAt = (bytes: Uint8Array, at: number): number => {
   if (
     bytes[at + 5] !== 0x2d ||
@@ -65,7 +68,10 @@ const toUtc = (time: string): string | undefined => {
   return utcPattern.test(moved) ? moved : undefined
 }
 
-/** A value of the wrong type: null takes its place where that may be null, otherwise what holds it is of the wrong type too. */
+/**
+ * A value of the wrong type: null takes its place where that may be null, otherwise what holds it is of the wrong type
+ * too.
+ */
 export const rejectValue = (state: CutState, shape: Shape, from: number, to: number, firstChange: number): ValueEnd => {
   if (!shape.nullable) return ~to
   const { changes } = state.draft

@@ -18,11 +18,16 @@ type ValueKind =
 /** What privacy does to an attribute: a hash gets a string decoded, any other value as its text. */
 export type PrivacyAction = 'drop' | ((text: string) => string)
 
-/** The fields of an object whose offsets are noted, by name: a value, the fields of an object, or those of an array's elements. */
+/**
+ * The fields of an object whose offsets are noted, by name: a value, the fields of an object, or those of an array's
+ * elements.
+ */
 export type FieldTree = { readonly [name: string]: FieldSpec }
 export type FieldSpec = 'value' | FieldTree | readonly [FieldTree]
 
-/** What a codec demands, a node for each place. It does not change: what a page shows of a place is kept with the page. */
+/**
+ * What a codec demands, a node for each place. It does not change: what a page shows of a place is kept with the page.
+ */
 export type Shape = {
   readonly kind: ValueKind
   readonly nullable: boolean
@@ -109,13 +114,19 @@ type ShapeOptions = {
   readonly cursor: string
   /** Top-level attributes that arrive under another name: from that name to the declared one. */
   readonly aliases: Readonly<Record<string, string>>
-  /** By path, such as `contents.response`; elements of arrays have no step in it, and an alias may stand for its attribute. */
+  /**
+   * By path, such as `contents.response`; elements of arrays have no step in it, and an alias may stand for its
+   * attribute.
+   */
   readonly actions: Readonly<Record<string, PrivacyAction>>
   /** The fields whose offsets are noted. */
   readonly fields?: FieldTree | undefined
 }
 
-/** The shape of a record by its codec. Throws at declaration on a codec it cannot read, and on an action upon key or cursor. */
+/**
+ * The shape of a record by its codec. Throws at declaration on a codec it cannot read, and on an action upon key or
+ * cursor.
+ */
 export const compileShape = (options: ShapeOptions): Shape => {
   let count = 0
   const builder: ShapeBuilder = {

@@ -57,7 +57,8 @@ const locationValues = (n: number): ReadonlyArray<DimensionValue | null> => {
 
 const providerValues = (n: number): ReadonlyArray<DimensionValue> => [
   500_001 + n,
-  `${itemAt(firstNames, n)} ${itemAt(lastNames, n * 7 + Math.floor(n / firstNames.length))}, ${n % 5 === 0 ? 'NP' : 'MD'}`,
+  `${itemAt(firstNames, n)} ${itemAt(lastNames, n * 7 + Math.floor(n / firstNames.length))}, ` +
+    (n % 5 === 0 ? 'NP' : 'MD'),
   String(1_234_567_893 + n * 101),
 ]
 
@@ -88,7 +89,8 @@ const surveySourceId = reviewSources[0]?.[0] ?? 0
 
 /** SQL for the number of a phrase with this tonality, chosen by a hash. */
 const tonalityPhrase = (tonality: string, hash: string): string =>
-  `${phrases.findIndex((phrase) => phrase.tonality === tonality)} + ${hash} % ${phrases.filter((phrase) => phrase.tonality === tonality).length}`
+  `${phrases.findIndex((phrase) => phrase.tonality === tonality)} + ${hash} ` +
+  `% ${phrases.filter((phrase) => phrase.tonality === tonality).length}`
 
 /** SQL for the number of a phrase that suits a rating of 1 to 5. */
 export const phraseForRating = (rating: string, hash: string): string => `(CASE
@@ -119,7 +121,10 @@ const nameHash = (text: string): bigint =>
     14_695_981_039n,
   )
 
-/** When the review at position `i` arrived and when it was modified: SQL expressions in milliseconds; `modified` may use `arrived`. */
+/**
+ * When the review at position `i` arrived and when it was modified: SQL expressions in milliseconds; `modified` may use
+ * `arrived`.
+ */
 type ReviewTimes = { readonly arrived: string; readonly modified: string }
 
 /** Makes SQL for a number from 0 to n-1 that is independent for each name. */
@@ -134,8 +139,8 @@ const createIdPools = ({ locations, providers }: DimensionCounts): IdPools => ({
 })
 
 /**
- * SQL for the reviews at positions `from` to `to` - 1, with the columns of the table `review`. The same seed, positions, times and
- * pools give the same rows.
+ * SQL for the reviews at positions `from` to `to` - 1, with the columns of the table `review`. The same seed,
+ * positions, times and pools give the same rows.
  */
 export const selectReviews = (seed: number, from: number, to: number, times: ReviewTimes, pools: IdPools): string => {
   const pick = createPicker(seed)
@@ -183,7 +188,10 @@ FROM written`
 export type SeedOptions = DimensionCounts & {
   readonly reviews: number
   readonly seed: number
-  /** How many successive reviews a bulk change modifies at once; a quarter of the reviews belong to such a group with one modifiedTime. */
+  /**
+   * How many successive reviews a bulk change modifies at once; a quarter of the reviews belong to such a group with
+   * one modifiedTime.
+   */
   readonly batch: number
   /** How many years the reviews cover. */
   readonly years: number

@@ -42,7 +42,10 @@ const fillDatabase = async (database: Database, { db, from }: DataFiles, data: S
   if (!tables.includes('restorable')) await addRestorableTable(database)
 }
 
-/** Files of older versions have the rows of deleted reviews in a table of another name, which has the columns of reviews; or no such rows. */
+/**
+ * Files of older versions have the rows of deleted reviews in a table of another name, which has the columns of
+ * reviews; or no such rows.
+ */
 const addRestorableTable = async (database: Database): Promise<void> => {
   const columns = 'SELECT table_name AS name, list(column_name ORDER BY column_index) AS columns FROM duckdb_columns()'
   const older = await database.scalar(
@@ -98,7 +101,8 @@ const originalText = (columns: ReadonlyArray<Column>): string => {
     .map((column) => `coalesce(${quoteLiteral(`,${JSON.stringify(column.name)}:`)} || ${columnJson(column)}, '')`)
   const unknown = columns.some(({ name }) => name === 'unknown_attributes')
     ? [
-        `coalesce(',' || nullif(substr(r.unknown_attributes::VARCHAR, 2, length(r.unknown_attributes::VARCHAR) - 2), ''), '')`,
+        `coalesce(',' || nullif(substr(r.unknown_attributes::VARCHAR, ` +
+          `2, length(r.unknown_attributes::VARCHAR) - 2), ''), '')`,
       ]
     : []
   return [`'{"id":' || r.id`, ...members, ...unknown].join(' || ')

@@ -1,9 +1,9 @@
 import type { Database } from '../../snapshot/store'
 
 /**
- * The tables of the service's data. A review refers to its phrases by number (vocabulary.ts), so that a row is small and its text,
- * sentiments and scores are the same in every operation. The columns `original…` are set if the review came from a snapshot. The
- * table `restorable` keeps the rows of deleted reviews, which can be restored.
+ * The tables of the service's data. A review refers to its phrases by number (vocabulary.ts), so that a row is small
+ * and its text, sentiments and scores are the same in every operation. The columns `original…` are set if the review
+ * came from a snapshot. The table `restorable` keeps the rows of deleted reviews, which can be restored.
  */
 export const tableDefinitions = `
 CREATE TABLE setting (name VARCHAR PRIMARY KEY, value BIGINT NOT NULL);
@@ -32,9 +32,13 @@ export const indexDefinitions = `
 CREATE UNIQUE INDEX review_id ON review (id);
 `
 
-/** SQL for the text of an imported review with some attributes changed, NULL for a generated one; `patch` is SQL for a JSON object. */
+/**
+ * SQL for the text of an imported review with some attributes changed, NULL for a generated one; `patch` is SQL for a
+ * JSON object.
+ */
 export const patchOriginal = (patch: string): string =>
-  `CASE WHEN original IS NOT NULL THEN regexp_replace(json_merge_patch(original || '}', ${patch})::VARCHAR, '\\}$', '') END`
+  'CASE WHEN original IS NOT NULL THEN regexp_replace(json_merge_patch(original ' +
+  `|| '}', ${patch})::VARCHAR, '\\}$', '') END`
 
 /** The value of a column: an id as digits, a time in milliseconds. */
 export type ReviewCell = string | number | null
@@ -84,7 +88,9 @@ const rowMembers = Object.entries(reviewColumns)
   .map(([name, value]) => `${name} := ${value}`)
   .join(', ')
 
-/** Reads reviews `r` from a table or subquery; `clauses` is the rest of the SQL statement, such as WHERE and ORDER BY. */
+/**
+ * Reads reviews `r` from a table or subquery; `clauses` is the rest of the SQL statement, such as WHERE and ORDER BY.
+ */
 export const readReviewRows = async (
   database: Database,
   clauses: string,

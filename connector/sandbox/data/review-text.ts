@@ -9,6 +9,7 @@ const printMember = (name: string, json: string | undefined): string => (json ==
 const printText = (cell: ReviewCell): string | undefined => (isPresent(cell) ? JSON.stringify(cell) : undefined)
 const printInstant = (cell: ReviewCell): string | undefined =>
   isPresent(cell) ? JSON.stringify(toInstant(Number(cell))) : undefined
+
 /** A double with a decimal point, as the service prints it. */
 const printDouble = (value: number): string => (Number.isInteger(value) ? value.toFixed(1) : String(value))
 const roundScore = (value: number): number => Math.round(value * 100) / 100
@@ -38,7 +39,8 @@ const printRating = (
 ): ReadonlyArray<string> =>
   isPresent(rating)
     ? [
-        `{"id":${BigInt(row.id) * 10n + BigInt(n)},"question":"${question}","response":"${rating}","questionType":"Single Choice (Rating)","questionCode":"${code}"}`,
+        `{"id":${BigInt(row.id) * 10n + BigInt(n)},"question":"${question}","response":"${rating}","questionType":"Single ` +
+          `Choice (Rating)","questionCode":"${code}"}`,
       ]
     : []
 

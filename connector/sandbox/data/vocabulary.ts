@@ -2,14 +2,20 @@ const splitNames = (names: string): ReadonlyArray<string> => names.split(', ')
 
 /** Names of generated people, locations, regions and brands; the generator combines them by number. */
 export const firstNames = splitNames(
-  'Amara, Benjamin, Chloé, Dmitri, Elena, Farid, Grace, Hiroshi, Ingrid, José, Katarzyna, Liam, Mei, Nadia, Oluwaseun, Priya, Quentin, Rosa, Søren, Tamar, Uma, Viktor, Wanjiru, Zoe',
+  'Amara, Benjamin, Chloé, Dmitri, Elena, Farid, Grace, Hiroshi, Ingrid, José, Katarzyna, ' +
+    'Liam, Mei, Nadia, Oluwaseun, Priya, Quentin, Rosa, Søren, Tamar, Uma, Viktor, Wanjiru, Zoe',
 )
+
 export const lastNames = splitNames(
-  "Okafor, Lindqvist, O'Brien, García, Nakamura, Petrov, Haddad, Schmidt, Nguyen, Kowalski, Rossi, Abebe, Johnson, Singh, Moreau, Castellanos, Young, Fernández, Baker, Cohen, Takahashi, Müller, Adeyemi",
+  "Okafor, Lindqvist, O'Brien, García, Nakamura, Petrov, Haddad, Schmidt, Nguyen, Kowalski, Rossi, Abebe, " +
+    'Johnson, Singh, Moreau, Castellanos, Young, Fernández, Baker, Cohen, Takahashi, Müller, Adeyemi',
 )
+
 export const townNames = splitNames(
-  'Riverside, Oak Hill, Lakeview, Maple Grove, Cedar Park, Harbor Point, Mesa Verde, Northgate, Stonebridge, Willow Creek, Eastport, Pine Ridge, Fairmont, Bayside, Summit, Glenwood, Kingsway',
+  'Riverside, Oak Hill, Lakeview, Maple Grove, Cedar Park, Harbor Point, Mesa Verde, Northgate, ' +
+    'Stonebridge, Willow Creek, Eastport, Pine Ridge, Fairmont, Bayside, Summit, Glenwood, Kingsway',
 )
+
 export const regionNames = splitNames('North Region, South Region, East Region, West Region, Central Region')
 export const brandNames = splitNames('Evergreen Health, Blue Harbor Care')
 
@@ -204,7 +210,10 @@ export const phrases: ReadonlyArray<Phrase> = [
   negativePhrase('Overall', '')('experience', 'disappointing', 0.5, 'A disappointing experience from start to finish.'),
 ]
 
-/** Liability categories of healthcare from the service's reference lists, each with a justification and a severity from 1 to 3. */
+/**
+ * Liability categories of healthcare from the service's reference lists, each with a justification and a severity from
+ * 1 to 3.
+ */
 export const liabilities: ReadonlyArray<readonly [category: string, justification: string, level: 1 | 2 | 3]> = [
   ['Misdiagnosis', 'The reviewer reports a wrong diagnosis that delayed treatment.', 3],
   ['Negligence', 'The reviewer reports that results were not passed on.', 2],

@@ -29,11 +29,15 @@ export const faultKinds = {
   unknown: 'attributes that the specification does not have',
   nulls: 'null for every attribute except keys and times',
 } as const
+
 export type FaultKind = keyof typeof faultKinds
 
 const isFaultKind = (kind: string): kind is FaultKind => Object.hasOwn(faultKinds, kind)
 
-/** What goes wrong with one request: the kind, and the values that some kinds use. Times are in seconds (`retryAfter`) or milliseconds (`delayMs`). */
+/**
+ * What goes wrong with one request: the kind, and the values that some kinds use. Times are in seconds (`retryAfter`)
+ * or milliseconds (`delayMs`).
+ */
 export type Fault = {
   readonly kind: FaultKind
   readonly retryAfter: number | undefined
@@ -67,6 +71,7 @@ const RuleCodec = t.intersection([
     limit: t.number,
   }),
 ])
+
 const ruleKeys = ['kind', ...Object.keys(RuleCodec.types[1].props)]
 
 const decodeOperations = (names: ReadonlyArray<string>): E.Either<string, ReadonlyArray<OperationName>> => {
@@ -161,7 +166,10 @@ const appliesTo = (rule: FaultRule, request: number, count: number, chance: numb
     ? request >= rule.from && request <= rule.to && (rule.share >= 1 || chance < rule.share)
     : rule.requests.includes(request))
 
-/** Returns a function to call once per request, which gives the fault of the first rule that applies. The same seed and requests give the same faults. */
+/**
+ * Returns a function to call once per request, which gives the fault of the first rule that applies. The same seed and
+ * requests give the same faults.
+ */
 export const scheduleFaults = (
   rules: ReadonlyArray<FaultRule>,
   seed: number,

@@ -33,7 +33,10 @@ export type RequestedEntity = {
   readonly reviewCondition: string
 }
 
-/** How to find entities, by the condition and the other column in `keys`: a person by id or npi, a location by id or code, a roll-up by id. */
+/**
+ * How to find entities, by the condition and the other column in `keys`: a person by id or npi, a location by id or
+ * code, a roll-up by id.
+ */
 const idFamilies = {
   personId: {
     table: 'provider',
@@ -167,6 +170,7 @@ export const listMentions = (
 
 const toText = (cell: ReviewCell): string | null => (typeof cell === 'string' ? cell : null)
 const toInt64 = (id: bigint): Int64 => (id <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(id) : id)
+
 /** The id of the comment among the contents of the export. */
 const commentId = (row: ReviewRow): Int64 => toInt64(BigInt(row.id) * 10n + 3n)
 

@@ -13,7 +13,10 @@ import { readReviewRows } from '../data/review-tables'
 import { reviewText } from '../data/review-text'
 import { badRequestError } from './operation'
 
-/** Orders of an export's rows; the service promises none. `ties` is by time, with a new random order among equal times for every request. */
+/**
+ * Orders of an export's rows; the service promises none. `ties` is by time, with a new random order among equal times
+ * for every request.
+ */
 export const exportOrders = ['modified_asc', 'modified_desc', 'id', 'ties'] as const
 export type ExportOrder = (typeof exportOrders)[number]
 
@@ -51,7 +54,10 @@ type SelectionCache = {
 const tieBoundary = (table: string, aggregate: 'min' | 'max', position: string): string =>
   `(SELECT ${aggregate}(rowid) FROM ${table} WHERE modified = (SELECT modified FROM ${table} WHERE rowid = ${position}))`
 
-/** SQL for the rows of a sorted table from position `first` to `last`, in a random order among equal times; only rows with a time in the slice are shuffled. */
+/**
+ * SQL for the rows of a sorted table from position `first` to `last`, in a random order among equal times; only rows
+ * with a time in the slice are shuffled.
+ */
 const shuffleRows = (table: string, first: number, last: number, nonce: number): string => {
   const firstTie = tieBoundary(table, 'min', String(first))
   const lastTie = tieBoundary(table, 'max', `(SELECT least(max(rowid), ${last}) FROM ${table})`)
@@ -61,12 +67,16 @@ const shuffleRows = (table: string, first: number, last: number, nonce: number):
     ) WHERE position BETWEEN ${first} AND ${last} ORDER BY position`
 }
 
-/** How many selections stay sorted: eight parts of a backfill read windows of their own by turns, and each of them several. */
+/**
+ * How many selections stay sorted: eight parts of a backfill read windows of their own by turns, and each of them
+ * several.
+ */
 const maxSortedSelections = 32
 
 /**
- * Sorts a selection once and reads its slices from the sorted table until the data changes, so that every page takes equally long. In an order of
- * times, the rows after any time lie together: readers of several ranges of time share one table. Windows of mention times have a table each.
+ * Sorts a selection once and reads its slices from the sorted table until the data changes, so that every page takes
+ * equally long. In an order of times, the rows after any time lie together: readers of several ranges of time share one
+ * table. Windows of mention times have a table each.
  */
 export const createSelectionCache = (database: Database): SelectionCache => {
   /** The sorted tables by their queries; the one that was read last is the last. */
@@ -152,7 +162,10 @@ const pageRange = (request: ExportRequest): { readonly offset: number; readonly 
   limit: request.limit ?? 1000,
 })
 
-/** SQL for the filters of operation 6 beside the time of modification: times are exclusive. All values are checked numbers, so none needs quoting. */
+/**
+ * SQL for the filters of operation 6 beside the time of modification: times are exclusive. All values are checked
+ * numbers, so none needs quoting.
+ */
 const exportCondition = (request: ExportRequest): string =>
   [
     'true',
@@ -165,7 +178,10 @@ const exportCondition = (request: ExportRequest): string =>
 
 const timestampLiteral = (time: string): string => `epoch_ms(${Date.parse(time)})`
 
-/** A page of operation 6, or why the request is refused; the filter echo has the default of each filter that the request lacks. */
+/**
+ * A page of operation 6, or why the request is refused; the filter echo has the default of each filter that the request
+ * lacks.
+ */
 export const serveReviewExport = async (
   database: Database,
   { clientId, order, now, nonce, selections }: ExportContext,
@@ -226,10 +242,12 @@ const readReviewTexts = async (
   if (slice.length === 0) return []
   const ids = slice.map(({ id }) => id)
   const times = slice.map(({ modified }) => modified)
-  // DuckDB uses the index only if the list has constants. It reads the rows between two times without it, as they lie together.
+  // DuckDB uses the index only if the list has constants. It reads the rows between two times without it, as they lie
+  // together.
   const rows = await readReviewRows(
     database,
-    `WHERE r.id IN (${ids.join(', ')}) AND r.modified BETWEEN epoch_ms(${Math.min(...times)}) AND epoch_ms(${Math.max(...times)})`,
+    `WHERE r.id IN (${ids.join(', ')}) AND r.modified BETWEEN ` +
+      `epoch_ms(${Math.min(...times)}) AND epoch_ms(${Math.max(...times)})`,
   )
   const texts = new Map(rows.map((row) => [row.id, reviewText(row, additionalFields)]))
   return ids.flatMap((id) => texts.get(id) ?? [])

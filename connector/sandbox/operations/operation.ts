@@ -17,7 +17,10 @@ export const exportOperations: ReadonlyArray<OperationName> = ['exportReviews', 
 /** The request is invalid. */
 export const badRequestError = (message: string): ApiError => ({ _tag: 'Http', status: 400, message })
 
-/** The token is missing or invalid: 400 for location sync, 401 for other operations, as the service's specification says. */
+/**
+ * The token is missing or invalid: 400 for location sync, 401 for other operations, as the service's specification
+ * says.
+ */
 export const missingTokenError = (operation: OperationName, header: string): ApiError => ({
   _tag: 'Http',
   status: operation === 'syncLocations' ? 400 : 401,
@@ -63,7 +66,10 @@ export const identifierLimitError = (limit: number): ApiError => ({
   message: `more than ${limit} identifiers`,
 })
 
-/** None of the requested entities exists: an application error with status 200. The specification does not name its code. */
+/**
+ * None of the requested entities exists: an application error with status 200. The specification does not name its
+ * code.
+ */
 export const entityNotFoundError: ApiError = {
   _tag: 'Application',
   code: 'ENTITY_NOT_FOUND',

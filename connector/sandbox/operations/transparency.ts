@@ -75,7 +75,10 @@ export type RequestLimits = {
 
 /** Limits, and what published deployments do in another way than the specification. */
 export type TransparencyRules = RequestLimits & {
-  /** Operation 1 knows neither `page` nor `fromDate` and `toDate`: pages are asked for by `scrollKey`, the window by `days`. */
+  /**
+   * Operation 1 knows neither `page` nor `fromDate` and `toDate`: pages are asked for by `scrollKey`, the window by
+   * `days`.
+   */
   readonly scrollOnly: boolean
   /** `fromDate` and `toDate` with a fraction of a second are refused. */
   readonly wholeSeconds: boolean
@@ -137,7 +140,10 @@ const isShown = (
 ) =>
   Number(summary.totalSurveyCount) >= limits.minSurveyCount && Number(summary.totalRatingCount) >= limits.minRatingCount
 
-/** Operation 1. Pages count from 0; the filter echo has a `scrollKey` for the rows after the page if the request found one entity. */
+/**
+ * Operation 1. Pages count from 0; the filter echo has a `scrollKey` for the rows after the page if the request found
+ * one entity.
+ */
 export const serveReviews = async (
   database: Database,
   now: number,

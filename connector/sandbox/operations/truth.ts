@@ -5,7 +5,10 @@ import { reviewText } from '../data/review-text'
 
 type ReviewVersion = { readonly id: string; readonly modifiedTime: string }
 
-/** The data of the service, in the order of ids: the version of each review, the deletions, the locations and the visits. */
+/**
+ * The data of the service, in the order of ids: the version of each review, the deletions, the locations and the
+ * visits.
+ */
 export type TruthSummary = {
   readonly reviews: ReadonlyArray<ReviewVersion>
   readonly deleted: ReadonlyArray<ReviewVersion>

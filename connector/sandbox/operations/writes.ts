@@ -14,7 +14,10 @@ import { operatorAnswers, reviewSources } from '../data/vocabulary'
 
 const hasText = (text: string | null | undefined): boolean => typeof text === 'string' && text.trim() !== ''
 
-/** Whether a record has the required attributes and the code of a location in `codes`. The specification names no other errors. */
+/**
+ * Whether a record has the required attributes and the code of a location in `codes`. The specification names no other
+ * errors.
+ */
 const isValidVisit =
   (codes: ReadonlySet<string>) =>
   (record: VisitRecord): boolean =>
@@ -123,7 +126,10 @@ export const saveLocations = async (
   }
 }
 
-/** Half of the visits get a review: new reviews are assigned, in the order of their ids, to the visits that have waited longest. */
+/**
+ * Half of the visits get a review: new reviews are assigned, in the order of their ids, to the visits that have waited
+ * longest.
+ */
 const assignVisits = (arrivals: string): string => `
 UPDATE review SET source_id = ${reviewSources[0]?.[0]}, location_id = visit_location_id, provider_id = visit_provider_id, visit_record_id = visit_id,
   survey_bar_code = coalesce(survey_bar_code, 'SV' || review_id)
@@ -178,7 +184,10 @@ const selectReviewIds = (count: number, nonce: number): string =>
 /** Half of the changed reviews get a new rating and text, a quarter a task or a completed task, a quarter an answer. */
 const changeReviews = (count: number, nonce: number, now: number): string => `
 UPDATE review SET modified = epoch_ms(${now}),
-  original = ${patchOriginal(`'{"modifiedTime":"${toInstant(now)}","rating":' || CASE WHEN kind < 4 THEN stars ELSE coalesce(rating, 0) END || '}'`)},
+  original = ${patchOriginal(
+    `'{"modifiedTime":"${toInstant(now)}","rating":' || CASE ` +
+      `WHEN kind < 4 THEN stars ELSE coalesce(rating, 0) END || '}'`,
+  )},
   rating = CASE WHEN kind < 4 THEN stars ELSE rating END,
   first_phrase = CASE WHEN kind < 4 THEN phrase ELSE first_phrase END,
   second_phrase = CASE WHEN kind < 4 THEN NULL ELSE second_phrase END,

@@ -49,7 +49,9 @@ export const readBody = async (request: IncomingMessage): Promise<Buffer | undef
 
 const loneSurrogate = /\p{Surrogate}/u
 
-/** Whether all texts in a value are valid Unicode; JSON can write half of a surrogate pair, which DuckDB cannot store. */
+/**
+ * Whether all texts in a value are valid Unicode; JSON can write half of a surrogate pair, which DuckDB cannot store.
+ */
 const isWellFormed = (value: unknown): boolean => {
   if (typeof value === 'string') return !loneSurrogate.test(value)
   if (typeof value !== 'object' || value === null) return true
@@ -167,6 +169,7 @@ const publishedCredentialsError: ApiError = {
 
 /** The sources of published deployments: an array. */
 export const publishedSourcesRoute = defineRoute({ ...routes.lookupSources, path: '/api/reputation/v1/sources' })
+
 /** The persons or the locations that published deployments let a token ask for. The connector has no use for it. */
 export const publishedEntitiesRoute = defineRoute({
   ...routes.lookupSources,
@@ -176,7 +179,10 @@ export const publishedEntitiesRoute = defineRoute({
 
 const SourceList = t.type({ sources: t.unknown })
 
-/** What the sandbox behaves like: the specification, or what published deployments have been seen to do where it is silent. */
+/**
+ * What the sandbox behaves like: the specification, or what published deployments have been seen to do where it is
+ * silent.
+ */
 export type ServiceKind = 'specification' | 'published'
 
 /** What a published deployment serves beside the `Api`: the expiry of a token needs the clock in milliseconds. */
@@ -237,7 +243,10 @@ export type RequestContext = {
   readonly lastAnswers: Map<OperationName, string>
 }
 
-/** The reply to a request and its decoded input for the log. Without a reply the server breaks the connection or leaves it open. */
+/**
+ * The reply to a request and its decoded input for the log. Without a reply the server breaks the connection or leaves
+ * it open.
+ */
 type OperationOutcome = { readonly reply?: Reply; readonly input?: unknown }
 
 const readToken = (request: IncomingMessage, { tokenHeader }: Handler): string | undefined => {

@@ -9,7 +9,10 @@ type RouteDescription = Pick<Route<never, never>, 'name' | 'method' | 'path' | '
   readonly response: { readonly codec: t.Any }
 }
 
-/** The routes of a service of this kind, for its description; `lookups` moves those that the specification does not show. */
+/**
+ * The routes of a service of this kind, for its description; `lookups` moves those that the specification does not
+ * show.
+ */
 const servedRoutes = (
   kind: ServiceKind,
   lookups: LookupRoutes,
@@ -99,7 +102,8 @@ export const describeService = (lookups: LookupRoutes = {}, kind: ServiceKind = 
       title: 'Feedback Data Service',
       version: '0.1.0-preview.1',
       description:
-        'As the sandbox serves it. The token exchange and the lookups are not shown by the specification: their form is the sandbox’s own.',
+        'As the sandbox serves it. The token exchange and the lookups are ' +
+        'not shown by the specification: their form is the sandbox’s own.',
     },
     paths,
     components: {
@@ -152,7 +156,10 @@ document.getElementById('token').oninput = ({ target }) => {
 </html>
 `
 
-/** An HTML page that lists the operations of `/openapi.json` to try them in a browser; it loads nothing from other hosts. */
+/**
+ * An HTML page that lists the operations of `/openapi.json` to try them in a browser; it loads nothing from other
+ * hosts.
+ */
 export const docsPage = `${pageHead}
 <h1>Feedback Data Service</h1>
 <p>The sandbox, described by <a href="/openapi.json">openapi.json</a>. <a href="/">All its pages</a>.</p>
@@ -170,13 +177,16 @@ const examples = {
   exportDeletedReviews: { modifiedTimeFrom: from, limit: 5 },
   issueToken: { applicationId: '', applicationSecret: '' },
 }
+
 const createElement = (name, properties, ...children) => {
   const element = Object.assign(document.createElement(name), properties)
   element.append(...children)
   return element
 }
+
 const pairs = (value) =>
   new URLSearchParams(Object.entries(value).flatMap(([key, field]) => [field].flat().map((item) => [key, item])))
+
 const isForm = (operation) => operation.requestBody?.content['application/x-www-form-urlencoded'] !== undefined
 const buildRequest = (path, method, operation, text) => {
   const headers = {}
@@ -186,6 +196,7 @@ const buildRequest = (path, method, operation, text) => {
   const body = isForm(operation) ? String(pairs(JSON.parse(text))) : text
   return { url: path, method: method.toUpperCase(), headers, body }
 }
+
 const quote = (text) => "'" + text.replaceAll("'", "'\\\\''") + "'"
 const curlCommand = ({ url, method, headers, body }) =>
   ['curl -X ' + method + ' ' + quote(location.origin + url)]
@@ -203,20 +214,24 @@ const indentJson = (text) => {
     return token === ',' ? token + line() : token === ':' ? ': ' : token
   }).join('')
 }
+
 const listFields = (schema, path = '') => {
   const here = path === '' || schema.description === undefined && (schema.properties || schema.items) && path.endsWith('[]') ? [] : [[path, [schema.type ?? 'any'].flat().filter((type) => type !== 'null').join(' or '), schema.description ?? '']]
   const inner = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => listFields(field, path === '' ? name : path + '.' + name))
   return here.concat(inner, schema.items ? listFields(schema.items, path + '[]') : [])
 }
+
 const fieldTable = (title, fields) => {
   if (fields.length === 0) return ''
   const rows = [['field', 'type', 'meaning'], ...fields].map((cells, i) =>
     createElement('tr', {}, ...cells.map((textContent) => createElement(i === 0 ? 'th' : 'td', { textContent }))))
   return createElement('div', {}, createElement('h3', { textContent: title }), createElement('table', {}, ...rows))
 }
+
 const requestFields = (operation) =>
   (operation.parameters ?? []).map(({ name, schema }) => [name, [schema.type ?? 'any'].flat().filter((type) => type !== 'null').join(' or '), schema.description ?? ''])
     .concat(Object.values(operation.requestBody?.content ?? {}).flatMap(({ schema }) => listFields(schema)))
+
 const createPanel = (path, method, operation) => {
   const input = createElement('textarea', { rows: 6, value: JSON.stringify(examples[operation.operationId] ?? {}, null, 2) })
   const curl = createElement('pre', { className: 'curl' })

@@ -10,7 +10,9 @@ import { readBody, type ServiceKind } from './handlers'
 import { describeService, docsPage, indexPage } from './openapi'
 import { jsonReply, type Reply, refusalReply } from './reply'
 
-/** A page or endpoint of the server that is no operation. `isOperator`: it shows or changes data, so it needs the token. */
+/**
+ * A page or endpoint of the server that is no operation. `isOperator`: it shows or changes data, so it needs the token.
+ */
 export type SandboxPage = {
   readonly isOperator: boolean
   readonly method: 'GET' | 'POST'
@@ -53,8 +55,8 @@ export const isLocalHost = (host: string): boolean => /^(localhost|127(\.\d{1,3}
 const isIpLiteral = (host: string): boolean => /^(\d{1,3}(\.\d{1,3}){3}|\[[\da-f:.]+\])$/i.test(host)
 
 /**
- * Whether the Host of a request is an address of this server, and not a name of somebody else that leads here: a page of that name
- * could then read the answers. A name without a dot, such as that of a container, belongs to nobody else.
+ * Whether the Host of a request is an address of this server, and not a name of somebody else that leads here: a page
+ * of that name could then read the answers. A name without a dot, such as that of a container, belongs to nobody else.
  */
 const isOwnHost = (hostname: string, listenHost: string): boolean =>
   isLocalHost(hostname) ||
@@ -67,7 +69,10 @@ const readHostname = (host: string): string | undefined =>
 
 const bearerToken = (header: string | undefined): string | undefined => /^Bearer +(\S+)$/i.exec(header ?? '')?.[1]
 
-/** Why a request for an operator's page is refused, if it is. It must be meant for this server, from none of another site, with the token. */
+/**
+ * Why a request for an operator's page is refused, if it is. It must be meant for this server, from none of another
+ * site, with the token.
+ */
 export const refuseOperatorRequest = (
   { headers, url }: Pick<IncomingMessage, 'headers' | 'url'>,
   { accessToken, host }: { readonly accessToken: string; readonly host: string },
@@ -96,7 +101,10 @@ const htmlReply = (page: string): Reply => ({
   body: Buffer.from(page),
 })
 
-/** The pages beside the operations: the description of the service, and the operator's log, statistics, data and changes. */
+/**
+ * The pages beside the operations: the description of the service, and the operator's log, statistics, data and
+ * changes.
+ */
 export const createSandboxPages = (
   service: SandboxService,
   log: RequestLog,

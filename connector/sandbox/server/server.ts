@@ -69,7 +69,9 @@ const parseTarget = (request: IncomingMessage): URL | undefined => {
 /** The input of a request for the log; null if it is too long. */
 const toLoggedInput = (input: unknown): unknown => (printExactJson(input).length > 10_000 ? null : (input ?? null))
 
-/** Serves an `Api` over HTTP, as `createApi` calls it; resolves when the server listens, rejects with a `CommandError`. */
+/**
+ * Serves an `Api` over HTTP, as `createApi` calls it; resolves when the server listens, rejects with a `CommandError`.
+ */
 export const startServer = async (api: Api, options: ServerOptions): Promise<SandboxServer> => {
   const { tokenRegistry, now, headerClock, log, pages } = options
   const handlers = createHandlers(api, options.lookups, options.published)
@@ -179,6 +181,7 @@ const refuseMalformed = (_error: Error, socket: Duplex): void => {
   if (!socket.writable) return void socket.destroy()
   const { body } = refusalReply(400, 'the request is not HTTP')
   socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${Buffer.from(body)}`,
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ` +
+      `${body.length}\r\nConnection: close\r\n\r\n${Buffer.from(body)}`,
   )
 }

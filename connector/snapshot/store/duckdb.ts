@@ -6,7 +6,8 @@ type Duckdb = typeof import('@duckdb/node-api')
 const loadFailure = ({ code, message }: NodeJS.ErrnoException): Failure =>
   code === 'MODULE_NOT_FOUND' && message.includes("'@duckdb/node-api'")
     ? configFailure(
-        'A snapshot needs DuckDB, which is not installed. Run npm install @duckdb/node-api where feedback-connector is installed.',
+        'A snapshot needs DuckDB, which is not installed. Run npm ' +
+          'install @duckdb/node-api where feedback-connector is installed.',
       )
     : configFailure(
         `A snapshot needs DuckDB, which cannot be loaded here (${message.split('\n')[0]}). ` +

@@ -8,23 +8,29 @@ export const adviseOnPlace = ({ lake }: { readonly lake?: unknown }, text: strin
 /** The failure of a file that DuckDB opens or reads only in part. */
 export const damagedFileFailure = (path: string, detail?: string): Failure =>
   configFailure(
-    `${path} is cut short or damaged, or its tables were changed by hand. Take it from a backup, or read everything again into a new file.`,
+    `${path} is cut short or damaged, or its tables were changed by hand. ` +
+      'Take it from a backup, or read everything again into a new file.',
     detail,
   )
 
 /**
- * Whether DuckDB came upon a block that is missing or not as it was written; one that is as it was written before is told by what makes no sense in
- * it. It reads most blocks only once they are needed.
+ * Whether DuckDB came upon a block that is missing or not as it was written; one that is as it was written before is
+ * told by what makes no sense in it. It reads most blocks only once they are needed.
  */
 const isDamage = (error: unknown): boolean =>
   /Could not read enough bytes|Corrupt database|Failed to deserialize|MetadataReader|INTERNAL Error/.test(
     error instanceof Error ? error.message : String(error),
   )
 
-/** The failure of a file whose log DuckDB cannot read. A log is cut off or removed without harm: the states are in it beside the rows. */
+/**
+ * The failure of a file whose log DuckDB cannot read. A log is cut off or removed without harm: the states are in it
+ * beside the rows.
+ */
 const damagedLogFailure = (path: string, detail: string): Failure =>
   configFailure(
-    `${path}.wal is damaged, or of another time than the file, as a power failure may leave it. Move ${path}.wal away and run again: the file is then as it was before its last commits, its states too, and feedback sync reads the rest again.`,
+    `${path}.wal is damaged, or of another time than the file, as a power failure may ` +
+      `leave it. Move ${path}.wal away and run again: the file is then as it was before ` +
+      'its last commits, its states too, and feedback sync reads the rest again.',
     detail,
   )
 
@@ -56,7 +62,8 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
   const holder = /held in (.*?) \(PID (\d+)\)/.exec(detail)
   if (holder !== null)
     return transientFailure(
-      `${path} is in use by process ${holder[2]} (${holder[1]}). Wait until it ends, or stop it, and try again; --wait 10m waits for it.`,
+      `${path} is in use by process ${holder[2]} (${holder[1]}). Wait ` +
+        'until it ends, or stop it, and try again; --wait 10m waits for it.',
       detail,
     )
   if (/set lock on file/.test(detail))
@@ -89,7 +96,8 @@ export const isDiskFull = (error: unknown): boolean =>
 /** The disk has no room for an output, or the output is larger than a file may be. */
 export const outputFullFailure = (path: string): Failure =>
   transientFailure(
-    `${path} cannot be written: the disk is full, or the file has reached the largest size allowed. Make room and run again.`,
+    `${path} cannot be written: the disk is full, or the file has ` +
+      'reached the largest size allowed. Make room and run again.',
   )
 
 /** The reason why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
@@ -97,14 +105,17 @@ export const databaseWriteFailure = (path: string, error: unknown): Failure => {
   const detail = (error instanceof Error ? error.message : String(error)).replace(/(Input|Original Line):[\s\S]*/, '')
   if (isDiskFull(detail))
     return transientFailure(
-      `${path} cannot grow: the disk is full, or the file has reached the largest size allowed. Make room and run again; what was committed is kept.`,
+      `${path} cannot grow: the disk is full, or the file has reached the largest ` +
+        'size allowed. Make room and run again; what was committed is kept.',
       detail,
     )
   if (isDamage(detail)) return damagedFileFailure(path, detail)
   return systemFailure(`${path} cannot be written: ${detail.split('\n')[0]}`, detail)
 }
 
-/** A full disk or a damaged file, as an error of DuckDB tells it, as a failure with a reason; any other error as it is. */
+/**
+ * A full disk or a damaged file, as an error of DuckDB tells it, as a failure with a reason; any other error as it is.
+ */
 export const explainWriteError = (path: string, error: unknown): unknown =>
   !(error instanceof CommandError) && (isDiskFull(error) || isDamage(error))
     ? new CommandError(databaseWriteFailure(path, error))
@@ -115,7 +126,10 @@ export const explainRefusal = (message: string): string | undefined => {
   const find = (pattern: RegExp) => pattern.exec(message)?.[1]
   const statement = find(/^Invalid Input Error: Cannot execute statement of type "(.*?)" on database .* read-only mode/)
   if (statement !== undefined)
-    return `A query changes nothing, and this ${statement} would. To change rows, copy the file and open the copy with DuckDB's own program.`
+    return (
+      `A query changes nothing, and this ${statement} would. To change ` +
+      `rows, copy the file and open the copy with DuckDB's own program.`
+    )
   const path = find(/^Permission Error: Cannot access (?:file|directory) "(.*?)" - file system operations are disabled/)
   if (path !== undefined) return `A query reaches no other file, such as ${path}. --out FILE writes the rows into one.`
   const setting = find(/^Invalid Input Error: Cannot change configuration option "(.*?)"/)
@@ -135,12 +149,17 @@ export const memoryFailure = (
     ? 'The file was not changed.'
     : 'Nothing is lost: what was committed is kept, and the same command goes on from there.'
   return configFailure(
-    `${isFile ? `${path}: ` : ''}${work} needs more memory than ${limit === undefined ? 'DuckDB has' : `the limit of ${formatMemorySize(limit)}`}. Raise it with --memory-limit${limit === undefined ? '' : `, such as ${formatMemorySize(limit * 2)}`}.${isFile ? ` ${outcome}` : ''}`,
+    `${isFile ? `${path}: ` : ''}${work} needs more memory than ` +
+      `${limit === undefined ? 'DuckDB has' : `the limit of ${formatMemorySize(limit)}`}. Raise it with ` +
+      `--memory-limit${limit === undefined ? '' : `, such as ${formatMemorySize(limit * 2)}`}.${isFile ? ` ${outcome}` : ''}`,
     detail,
   )
 }
 
-/** The reason why DuckDB ran out of memory: its limit, or a disk without room for what it spills. `work`: what did not fit. */
+/**
+ * The reason why DuckDB ran out of memory: its limit, or a disk without room for what it spills. `work`: what did not
+ * fit.
+ */
 export const databaseMemoryFailure = (
   path: string,
   work: string,
@@ -151,7 +170,10 @@ export const databaseMemoryFailure = (
   const detail = error instanceof Error ? error.message : String(error)
   if (spillFolderPattern.test(detail))
     return configFailure(
-      `${path}: ${work} needs more memory than the limit${limit === undefined ? '' : ` of ${formatMemorySize(limit)}`}, and the folder beside the file for what does not fit, ${path}.tmp, cannot be made. Check who may write there, or raise the limit with --memory-limit.`,
+      `${path}: ${work} needs more memory than the ` +
+        `limit${limit === undefined ? '' : ` of ${formatMemorySize(limit)}`}, and ` +
+        `the folder beside the file for what does not fit, ${path}.tmp, cannot be ` +
+        'made. Check who may write there, or raise the limit with --memory-limit.',
       detail,
     )
   return isDiskFull(detail) ? databaseWriteFailure(path, error) : memoryFailure(path, work, limit, isReadOnly, detail)

@@ -122,7 +122,8 @@ const isDatabaseFile = (path: string): boolean => {
 export const findAddressProblem = (path: string): Failure | undefined =>
   /^(?!duckdb:)[a-z]\w+:.|passw\w*\s*=/is.test(path) && path !== ':memory:' && !existsSync(path)
     ? configFailure(
-        'An address was given as the path of a DuckDB file; it is not shown, since a password may be in it. Give a path, or for a lake --lake ducklake:postgres:dbname=….',
+        'An address was given as the path of a DuckDB file; it is not shown, since a ' +
+          'password may be in it. Give a path, or for a lake --lake ducklake:postgres:dbname=….',
       )
     : undefined
 
@@ -239,7 +240,8 @@ export const listTableNames = async (db: Database): Promise<ReadonlyArray<string
 
 const foreignTablesFailure = ({ path }: Database, tables: ReadonlyArray<string>): Failure =>
   configFailure(
-    `${path} is a DuckDB file, but not a snapshot: it holds the tables ${tables.slice(0, 5).join(', ')} and no _loads. It was not changed; give another path with --db.`,
+    `${path} is a DuckDB file, but not a snapshot: it holds the tables ` +
+      `${tables.slice(0, 5).join(', ')} and no _loads. It was not changed; give another path with --db.`,
   )
 
 const prepareTables = async (db: Database, access: SnapshotAccess): Promise<E.Either<Failure, Snapshot>> => {
@@ -262,7 +264,8 @@ export const checkFormat = async (db: Database): Promise<E.Either<Failure, Snaps
   return format > snapshotFormat
     ? E.left(
         configFailure(
-          `${db.path} has the snapshot format ${format}; this version supports ${snapshotFormat}. Upgrade feedback-connector.`,
+          `${db.path} has the snapshot format ${format}; this version ` +
+            `supports ${snapshotFormat}. Upgrade feedback-connector.`,
         ),
       )
     : E.right({ db })

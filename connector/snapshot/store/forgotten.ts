@@ -3,8 +3,8 @@ import { type Database, instantSql, quoteIdentifier, quoteLiteral, type Snapshot
 import { regionsTableName } from './metadata'
 import { deletionsTableName, foldCase, historyTableName, reviewsTableName, streamOfTable, type Table } from './tables'
 
-// A review that was forgotten stays known by its id, or every run would bring it back. What comes from elsewhere, such as the id of a visit, is
-// kept as a hash: only its equality counts.
+// A review that was forgotten stays known by its id, or every run would bring it back. What comes from elsewhere, such
+// as the id of a visit, is kept as a hash: only its equality counts.
 
 /** What `_forgotten` names: `review` by its id, everything else by a SHA-256 in hexadecimal digits. */
 type ForgottenKind = 'review' | 'visit_record' | 'survey' | 'comment'
@@ -26,7 +26,10 @@ export const hasForgottenTable = async (db: Database, attached?: string): Promis
 export const hasForgotten = async (db: Database): Promise<boolean> =>
   (await hasForgottenTable(db)) && (await db.scalar(`SELECT count(*) FROM ${forgottenTableName}`)) !== 0
 
-/** Says of rows of the service, by their id and, for comments, the time of their mention in milliseconds, whether they were erased on request. */
+/**
+ * Says of rows of the service, by their id and, for comments, the time of their mention in milliseconds, whether they
+ * were erased on request.
+ */
 type ForgottenFilter = {
   readonly isReview: (id: string) => boolean
   readonly isComment: (id: string, mentionTime: number) => boolean
@@ -52,7 +55,10 @@ const idSql = (text: string): string => `coalesce(TRY_CAST(${text} AS HUGEINT)::
 /** What `_forgotten` keeps of a text, such as the id of a visit. */
 const hashTextSql = (text: string): string => `sha256(trim(${text}))`
 
-/** What it keeps of a comment: ids of contents and comments may be counted apart, so the second of the mention counts too. */
+/**
+ * What it keeps of a comment: ids of contents and comments may be counted apart, so the second of the mention counts
+ * too.
+ */
 const hashCommentSql = (id: string, mentionTime: string): string =>
   `sha256(${idSql(id)} || '@' || floor(epoch(TRY_CAST(${mentionTime} AS TIMESTAMPTZ)))::BIGINT)`
 
@@ -144,7 +150,10 @@ const recordAttributes: Readonly<Record<string, ReadonlyArray<string>>> = {
   transparency_reviews: ['documentId', 'surveyKey', 'comment', 'mentionTime'],
 }
 
-/** The records of a stream as JSON text in `_json`; an attribute that they lack is null, and so is each of a record that is no JSON: it is refused later. */
+/**
+ * The records of a stream as JSON text in `_json`; an attribute that they lack is null, and so is each of a record that
+ * is no JSON: it is refused later.
+ */
 const recordsOf = (stream: string): PersonRows => {
   const attributes = recordAttributes[stream] ?? ['reviewId', 'visitRecordId']
   return {
@@ -174,7 +183,10 @@ const listIds = (rows: PersonRows): ReadonlyArray<readonly [ForgottenKind, strin
   ]
 }
 
-/** SQL that is true for rows of someone who was forgotten; undefined where nothing in them names a person. `forgotten`: the table of the tombstones. */
+/**
+ * SQL that is true for rows of someone who was forgotten; undefined where nothing in them names a person. `forgotten`:
+ * the table of the tombstones.
+ */
 export const forgottenRowsSql = (rows: PersonRows, forgotten = forgottenTableName): string | undefined => {
   const conditions = listIds(rows).map(
     ([kind, id]) => `coalesce(${id} IN (SELECT id FROM ${forgotten} WHERE kind = '${kind}'), false)`,
@@ -186,8 +198,8 @@ export const forgottenRowsSql = (rows: PersonRows, forgotten = forgottenTableNam
 export const forgottenRecordsSql = (stream: string): string => forgottenRowsSql(recordsOf(stream)) ?? 'false'
 
 /**
- * Takes out of states the rows of someone forgotten, which they remember with a digest of what was sent. The next run gets such a row once more, and
- * leaves it out. `table`: one of `stateTableNames`.
+ * Takes out of states the rows of someone forgotten, which they remember with a digest of what was sent. The next run
+ * gets such a row once more, and leaves it out. `table`: one of `stateTableNames`.
  */
 export const cleanStatesSql = (table: string, forgotten = forgottenTableName): string => {
   const isForgotten = `(row->>0) IN (SELECT id FROM ${forgotten} WHERE kind = 'review')`
@@ -208,8 +220,8 @@ export const removeForgottenSql = ({ name, columns, history }: Table): ReadonlyA
 }
 
 /**
- * SQL of the further tombstones that rows of someone forgotten give, as `(kind, id)`: the id of a review that a visit names, the key of its survey
- * and those of its comments. Undefined where they give none. `from`: the rows as SQL.
+ * SQL of the further tombstones that rows of someone forgotten give, as `(kind, id)`: the id of a review that a visit
+ * names, the key of its survey and those of its comments. Undefined where they give none. `from`: the rows as SQL.
  */
 const furtherIdsSql = (rows: PersonRows, from: string, forgotten = forgottenTableName): string | undefined => {
   const { text } = rows
@@ -267,8 +279,8 @@ export const addFurtherIds = async (db: Database, stream: string, records: strin
 }
 
 /**
- * Adds to the table `forgotten` the tombstones of those who are named, and those that the rows of all who are forgotten give. `sources`: rows, and
- * where they are in SQL. `now`: milliseconds since 1970.
+ * Adds to the table `forgotten` the tombstones of those who are named, and those that the rows of all who are forgotten
+ * give. `sources`: rows, and where they are in SQL. `now`: milliseconds since 1970.
  */
 export const collectForgotten = async (
   db: Database,

@@ -47,7 +47,10 @@ const listParents = (path: string): ReadonlyArray<string> => {
   return Array.from({ length: steps.length + 1 }, (_, n) => ['', ...steps.slice(0, steps.length - n)].join('/'))
 }
 
-/** The memory that this process may use: the machine's, or less where a control group of version 1 or 2 limits it; in bytes. */
+/**
+ * The memory that this process may use: the machine's, or less where a control group of version 1 or 2 limits it; in
+ * bytes.
+ */
 export const readMachineMemory = (
   read: ReadText = (path) => readFileSync(path, 'utf8'),
   total: number = totalmem(),
@@ -70,16 +73,16 @@ export const chooseMemoryLimit = (machineMemory: number = readMachineMemory()): 
   Math.max(leastMemory, Math.min(2 ** 30, Math.floor(machineMemory / 4)))
 
 /**
- * What DuckDB may use while it works, in bytes: each once the one before was too little. It fills what it may use with pages of the
- * file, so the steps keep the peak near what the work needs, which grows with the file. `least`: the first step; `growth`: how many
- * times the one before each other is.
+ * What DuckDB may use while it works, in bytes: each once the one before was too little. It fills what it may use with
+ * pages of the file, so the steps keep the peak near what the work needs, which grows with the file. `least`: the first
+ * step; `growth`: how many times the one before each other is.
  */
 export const listMemorySteps = (least: number, limit: number, growth = 4): ReadonlyArray<number> =>
   least >= limit ? [limit] : [least, ...listMemorySteps(Math.floor(least * growth), limit, growth)]
 
 /**
- * Whether DuckDB needed more memory than its limit, or the folder for the rest of it. A checkpoint that fails tells it only by the block that it
- * could not have.
+ * Whether DuckDB needed more memory than its limit, or the folder for the rest of it. A checkpoint that fails tells it
+ * only by the block that it could not have.
  */
 export const isOutOfMemory = (error: unknown): boolean =>
   error instanceof Error &&
@@ -99,8 +102,9 @@ export type MemorySetter = {
 }
 
 /**
- * Runs work with the first of these limits, and again with the next where that was too little. Later work begins with the limit that was
- * enough. `set`: gives DuckDB so many bytes. `current`: what it has. `release`: frees memory before a step is taken; says whether it did.
+ * Runs work with the first of these limits, and again with the next where that was too little. Later work begins with
+ * the limit that was enough. `set`: gives DuckDB so many bytes. `current`: what it has. `release`: frees memory before
+ * a step is taken; says whether it did.
  */
 export const createMemorySetter = (
   set: (bytes: number) => Promise<void>,

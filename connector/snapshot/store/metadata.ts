@@ -80,7 +80,11 @@ export const declareStreams = async (
 ): Promise<void> => {
   const rows = streams.map(({ info, target }) => {
     const key = `[${target.key.map(quoteLiteral).join(', ')}]::VARCHAR[]`
-    return `(${quoteLiteral(info.name)}, ${quoteLiteral(JSON.stringify(info.schema))}::JSON, ${key}, ${target.cursor === undefined ? 'NULL' : quoteLiteral(target.cursor)}, ${target.generation}, ${target.minimumGeneration > 0}, ${countRowsSql(info.name)})`
+    return (
+      `(${quoteLiteral(info.name)}, ${quoteLiteral(JSON.stringify(info.schema))}::JSON, ` +
+      `${key}, ${target.cursor === undefined ? 'NULL' : quoteLiteral(target.cursor)}, ` +
+      `${target.generation}, ${target.minimumGeneration > 0}, ${countRowsSql(info.name)})`
+    )
   })
   const columns = 'stream, schema, primary_key, cursor, generation, refreshing, rows'
   const isOneOf = (names: ReadonlyArray<string>) => `stream IN (${names.map(quoteLiteral).join(', ')})`
@@ -118,7 +122,8 @@ export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number): s
   const millis = `${Math.trunc(now)}::BIGINT`
   const updates = [...new Set(loads.map(({ range }) => range?.type))].map((type) => {
     const widen = (saved: string, operator: '<' | '>', value: string) =>
-      `${saved} = CASE WHEN ${saved} IS NULL OR ${value}::${type} ${operator} ${saved}::${type} THEN ${value} ELSE ${saved} END`
+      `${saved} = CASE WHEN ${saved} IS NULL OR ${value}::${type} ` +
+      `${operator} ${saved}::${type} THEN ${value} ELSE ${saved} END`
     const cursors = [widen('cursor_from', '<', 'given.least'), widen('cursor_to', '>', 'given.greatest')]
     const assignments = [
       ...['records', 'source_records', 'status', 'rows'].map((name) => `${name} = given.${name}`),
@@ -254,7 +259,8 @@ export const requireService = async ({ db }: Snapshot, service: ServiceIdentity,
 }
 
 const otherServiceAdvice =
-  'Nothing was changed. Give another file with --db. To empty this one and start anew, add --start-anew; if only the address or the application id of the same service has changed, add --service-moved.'
+  'Nothing was changed. Give another file with --db. To empty this one and start anew, add --start-anew; ' +
+  'if only the address or the application id of the same service has changed, add --service-moved.'
 
 /**
  * Makes sure, before anything is read, that the file holds the data of this service or none, and remembers whose;

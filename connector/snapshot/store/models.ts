@@ -4,7 +4,10 @@ import { type Database, quoteIdentifier, quoteLiteral } from './database'
 import { readReportingTimeZone, regionsTableName } from './metadata'
 import { airbyteColumns, endedColumnName, findFreeName, historyTableName, type Table } from './tables'
 
-/** A location and the region that it belongs to, found by its id or else its name. No two rows have the same id or the same name. */
+/**
+ * A location and the region that it belongs to, found by its id or else its name. No two rows have the same id or the
+ * same name.
+ */
 export type Region = {
   readonly location_id: string | null
   readonly location_name: string | null
@@ -53,6 +56,7 @@ const instantSql = (time: string): string => `cast(${quoteLiteral(time)} as time
 const secondsBetween = (start: string, end: string): string => `((epoch_ms(${end}) - epoch_ms(${start})) / 1000.0)`
 const roundTo = (expression: string, digits: string): string =>
   `cast(round(cast(${expression} as decimal(28, 9)), ${digits}) as double)`
+
 const localDay = (time: string, { time_zone: zone }: Variables): string =>
   `cast(${time} at time zone ${quoteLiteral(String(zone))} as date)`
 
@@ -226,8 +230,8 @@ export const defineModels = async (
 }
 
 /**
- * Every version of a stream's rows with `valid_from` and `valid_to`: until the next version of its key, or until it was deleted. A
- * cursor that is no time only orders the versions: they are valid from the time at which they were read.
+ * Every version of a stream's rows with `valid_from` and `valid_to`: until the next version of its key, or until it was
+ * deleted. A cursor that is no time only orders the versions: they are valid from the time at which they were read.
  */
 const versionsViewSql = ({ name, columns }: Table, key: ReadonlyArray<string>, cursor: string | undefined): string => {
   const columnList = [...columns.map((column) => column.name), ...airbyteColumns.map(([column]) => column)]

@@ -10,8 +10,8 @@ const scalarTypes: Readonly<Record<string, ColumnType>> = { integer: 'BIGINT', n
 const formatTypes: Readonly<Record<string, ColumnType>> = { 'date-time': 'TIMESTAMPTZ', date: 'DATE' }
 
 /**
- * The column type that holds every value of an attribute of ours without loss. Objects, arrays and values of several types become JSON, so
- * that no nested attribute is lost.
+ * The column type that holds every value of an attribute of ours without loss. Objects, arrays and values of several
+ * types become JSON, so that no nested attribute is lost.
  */
 export const chooseColumnType = ({ type, format, enum: values }: JsonSchema): ColumnType => {
   const listed = Array.isArray(values) ? values.map((value) => (value === null ? 'null' : typeof value)) : []
@@ -92,9 +92,13 @@ export const findFreeName = (columns: ReadonlyArray<Pick<Column, 'name'>>, wante
   return name
 }
 
-/** The column of an attribute whose own name is taken: the name and a hash of it, from which the attribute is known again. */
+/**
+ * The column of an attribute whose own name is taken: the name and a hash of it, from which the attribute is known
+ * again.
+ */
 const markedName = (attribute: string): string =>
   `${attribute}__${createHash('sha256').update(attribute).digest('hex').slice(0, 6)}`
+
 const markPattern = /__[0-9a-f]{6}$/
 
 /** The columns of a table as the names of its columns tell them. */
@@ -105,8 +109,8 @@ const readColumns = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> =>
   })
 
 /**
- * The columns for these attributes in a table that has the columns \`existing\`. An attribute keeps its column; a new one gets its own
- * name, or \`name__hash\` where that is a name of ours or differs from another column's in case alone.
+ * The columns for these attributes in a table that has the columns \`existing\`. An attribute keeps its column; a new
+ * one gets its own name, or \`name__hash\` where that is a name of ours or differs from another column's in case alone.
  */
 export const chooseColumns = (
   attributes: ReadonlyArray<Column>,
@@ -145,7 +149,10 @@ const fingerprintValueSql = ({ type }: Column, value: string): string =>
 export const fingerprintSql = (columns: ReadonlyArray<Column>): string => {
   const parts = columns.map((column) => {
     const value = quoteIdentifier(column.name)
-    return `, CASE WHEN ${value} IS NOT NULL THEN chr(31) || ${fingerprintNameSql(column)} END, ${fingerprintValueSql(column, value)}`
+    return (
+      `, CASE WHEN ${value} IS NOT NULL THEN chr(31) || ` +
+      `${fingerprintNameSql(column)} END, ${fingerprintValueSql(column, value)}`
+    )
   })
   return `md5(concat(''${parts.join('')}))::UUID`
 }
@@ -237,7 +244,10 @@ export const findReviewReference = (table: Table): ReviewReference | undefined =
     : undefined
 }
 
-/** SQL that is true for a tombstone among the rows of `alias`; undefined for a table that has no column which marks them. */
+/**
+ * SQL that is true for a tombstone among the rows of `alias`; undefined for a table that has no column which marks
+ * them.
+ */
 export const hasTombstonesSql = ({ columns }: Pick<Table, 'columns'>, alias: string): string | undefined => {
   const marks = columns.filter(({ name }) => tombstoneColumnNames.includes(name))
   return marks.length === 0

@@ -4,7 +4,10 @@ import type { DuckDBType, DuckDBValue, JS } from '@duckdb/node-api'
 import { CommandError, configFailure, pathFailure } from '../../cdk'
 import { loadDuckdb } from './duckdb'
 
-/** A value as `query` returns it: an integer as a number where that is exact and as a bigint otherwise, JSON as its text. */
+/**
+ * A value as `query` returns it: an integer as a number where that is exact and as a bigint otherwise, JSON as its
+ * text.
+ */
 export type CellValue = JS
 export type RowValues = Readonly<Record<string, CellValue>>
 
@@ -20,8 +23,8 @@ const toCellValue = (value: CellValue): CellValue => {
 }
 
 /**
- * A DuckDB value as JSON on one line: JSON columns as the values they hold, numbers with all digits, times in ISO 8601 (with `Z`
- * where they have a zone), bytes in hexadecimal, any other type as the text that DuckDB prints.
+ * A DuckDB value as JSON on one line: JSON columns as the values they hold, numbers with all digits, times in ISO 8601
+ * (with `Z` where they have a zone), bytes in hexadecimal, any other type as the text that DuckDB prints.
  */
 export const encodeJsonValue = (value: DuckDBValue, type: DuckDBType): string => {
   if (value === null) return 'null'
@@ -98,6 +101,7 @@ const formatMicros = (micros: bigint): string => {
 export const cellToNumber = (cell: CellValue | undefined): number => Number(cell ?? 0)
 export const cellToNumberOrNull = (cell: CellValue | undefined): number | null =>
   cell === null || cell === undefined ? null : Number(cell)
+
 export const cellToTextOrNull = (cell: CellValue | undefined): string | null =>
   cell === null || cell === undefined ? null : String(cell)
 

@@ -35,7 +35,10 @@ export const checkTimeZone = (timeZone: string | undefined): TaskEither<Failure,
         TE.flatMap((db) => () => findTimeZone(db, timeZone).finally(db.close)),
       )
 
-/** Sets the time zone of the file's days and months, in the views that it has too. Rejects with `CommandError` for a zone that does not exist. */
+/**
+ * Sets the time zone of the file's days and months, in the views that it has too. Rejects with `CommandError` for a
+ * zone that does not exist.
+ */
 export const setReportingTimeZone = async ({ db }: Snapshot, timeZone: string): Promise<void> => {
   getOrThrow(await findTimeZone(db, timeZone))
   await db.transaction(async () => {
@@ -102,8 +105,9 @@ const planViews = async (db: Database, options?: ModelOptions): Promise<ViewPlan
 }
 
 /**
- * Creates the views for people, in the file itself: the versions of each stream with a history, those over `reviews`, where an attribute
- * that the table does not have is null, and the models. DuckDB takes about a second for all of them, so they stay while nothing has changed.
+ * Creates the views for people, in the file itself: the versions of each stream with a history, those over `reviews`,
+ * where an attribute that the table does not have is null, and the models. DuckDB takes about a second for all of them,
+ * so they stay while nothing has changed.
  */
 export const createViews = async (db: Database): Promise<void> => {
   const found = await planViews(db)
@@ -127,7 +131,10 @@ const createTemporary = async (
   for (const { name, sql } of views) await db.run(`CREATE OR REPLACE TEMP VIEW ${quoteIdentifier(name)} AS ${sql}`)
 }
 
-/** Creates the views over `reviews` for this connection only, as this version defines them; works on read-only files too. A table of their name is hidden. */
+/**
+ * Creates the views over `reviews` for this connection only, as this version defines them; works on read-only files
+ * too. A table of their name is hidden.
+ */
 export const createTemporaryViews = async (db: Database): Promise<void> =>
   createTemporary(
     db,
@@ -147,11 +154,13 @@ export const createModelViews = async (db: Database, options?: ModelOptions): Pr
 /** The models as a query may name them. */
 export type FileModels = {
   readonly hasReviews: boolean
-  /** The models and views whose names the user has taken for tables or views, each with the name that it has instead. */
+  /**
+   * The models and views whose names the user has taken for tables or views, each with the name that it has instead.
+   */
   readonly renamed: ReadonlyMap<string, string>
   /**
-   * Makes sure that the models and views exist which the words of a query name: those of the file, where they are current, else some for this
-   * connection only. Returns whether it names any.
+   * Makes sure that the models and views exist which the words of a query name: those of the file, where they are
+   * current, else some for this connection only. Returns whether it names any.
    */
   readonly provide: (words: ReadonlySet<string>, regions: ReadonlyArray<Region> | undefined) => Promise<boolean>
 }
@@ -194,7 +203,8 @@ const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
   const member = (name: string, path: string) => `${column(name, 'JSON')}->>${quoteLiteral(`$.${path}`)}`
   // A list of no known type would have no members, so a missing column is an empty list.
   const list = (name: string, shape: object) =>
-    `from_json(${column(name, 'JSON').startsWith('NULL') ? "'[]'::JSON" : column(name, 'JSON')}, ${quoteLiteral(JSON.stringify([shape]))})`
+    `from_json(${column(name, 'JSON').startsWith('NULL') ? "'[]'::JSON" : column(name, 'JSON')}, ` +
+    `${quoteLiteral(JSON.stringify([shape]))})`
   return {
     reviews_current: `
       SELECT id AS review_id, ${column('mentionTime', 'TIMESTAMPTZ')} AS mention_time, "modifiedTime" AS modified_time,
@@ -239,6 +249,7 @@ const sentimentShape = {
   subCategory: 'VARCHAR',
   tonality: 'VARCHAR',
 }
+
 const liabilityShape = {
   liabilityId: 'BIGINT',
   severity: { level: 'BIGINT', name: 'VARCHAR' },
@@ -246,7 +257,10 @@ const liabilityShape = {
   justification: 'VARCHAR',
 }
 
-/** The reviews that are deleted, with what their last older version says, where the file keeps versions. A restored one is in `reviews` again. */
+/**
+ * The reviews that are deleted, with what their last older version says, where the file keeps versions. A restored one
+ * is in `reviews` again.
+ */
 const deletionsSql = (tables: ReadonlyArray<Table>): string => {
   const deleted = tables.find(({ name }) => name === 'deleted_reviews')
   const reported =
@@ -274,12 +288,17 @@ const deletionsSql = (tables: ReadonlyArray<Table>): string => {
 export const localDateSql = (time: string, timeZone: string): string =>
   `(${time} AT TIME ZONE ${quoteLiteral(timeZone)})::DATE`
 
-/** What the reviewer wrote, a line for each response. A response that is a number or of a rating question is left out, unless the question is a free one. */
+/**
+ * What the reviewer wrote, a line for each response. A response that is a number or of a rating question is left out,
+ * unless the question is a free one.
+ */
 const writtenTextSql = (contents: string): string => {
   const response = `content->>'$.response'`
   const isFree = `coalesce(lower(content->>'$.questionType') LIKE 'free form%', false)`
   const isNumber = `regexp_full_match(${response}, '\\s*[-+]?[0-9]+([.,][0-9]+)?\\s*(%|(/|of|out of)\\s*[0-9]+)?\\s*')`
-  const isRating = `coalesce(regexp_matches(lower(content->>'$.questionType'), 'rating|scale|score|nps|number|numeric|rank|slider'), false)`
+  const isRating =
+    `coalesce(regexp_matches(lower(content->>'$.questionType'), ` +
+    `'rating|scale|score|nps|number|numeric|rank|slider'), false)`
   return `array_to_string(list_transform(
           list_filter(json_extract(${contents}, '$[*]')::JSON[], lambda content: ${response} IS NOT NULL AND (${isFree} OR NOT (${isNumber} OR ${isRating}))),
           lambda content: ${response}), chr(10))`

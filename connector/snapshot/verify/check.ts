@@ -3,8 +3,8 @@ import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { type Column, type ColumnType, columnsFromSchema, listStreamTables, versionsTableName } from '../store/tables'
 
 /**
- * A check of the file. Its queries run one after the other, since all at once would need the memory of each; without any, the file has
- * nothing to check.
+ * A check of the file. Its queries run one after the other, since all at once would need the memory of each; without
+ * any, the file has nothing to check.
  */
 export type Check = {
   readonly name: string
@@ -79,8 +79,8 @@ const chooseEmptyOutcome = async (db: Database, subjects: ReadonlyArray<string>)
 }
 
 /**
- * Why a check's query could not be run on a table that is not as it was written, without the value that DuckDB may quote; undefined
- * for an error that concerns the whole file.
+ * Why a check's query could not be run on a table that is not as it was written, without the value that DuckDB may
+ * quote; undefined for an error that concerns the whole file.
  */
 const explainQueryError = (error: unknown): string | undefined => {
   const [kind] = /^(?:Binder|Catalog|Conversion|Invalid Input|Out of Range|Mismatch Type|Parser)(?= Error)/.exec(

@@ -26,7 +26,8 @@ export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
   {
     name: "the source's counts",
     explain:
-      'Each load received as many records as the source says it sent. If not, some were lost: read the stream again in full.',
+      'Each load received as many records as the source says it ' +
+      'sent. If not, some were lost: read the stream again in full.',
     queries: [
       `
       SELECT stream || ': load ' || load || ' has ' || records || ' records, the source counts ' || source_records AS what
@@ -37,7 +38,8 @@ export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
   {
     name: 'row counts',
     explain:
-      'Each table has as many rows as after the last load; in a lake, as many as each load has appended. If not, rows were added or removed by hand.',
+      'Each table has as many rows as after the last load; in a lake, as many ' +
+      'as each load has appended. If not, rows were added or removed by hand.',
     queries: streams.filter(({ columns }) => columns.length > 0).map(wrongCountSql),
     subjects: ['_streams'],
   },
@@ -49,7 +51,11 @@ const wrongCountSql = ({ name, versions }: SnapshotStream): string =>
       SELECT ${failureTextSql(name, `n || ' rows, ' || rows || ' after the last load'`)}
       FROM (SELECT (SELECT count(*) FROM ${quoteIdentifier(name)}) AS n, rows FROM _streams WHERE stream = ${quoteLiteral(name)}) WHERE n <> rows`
     : `
-      SELECT ${failureTextSql(name, `coalesce(n, 0) || ' rows of load ' || coalesce(load::VARCHAR, 'none') || ' and generation ' || coalesce(generation::VARCHAR, 'none') || ', ' || coalesce(rows, 0) || ' were appended'`)}
+      SELECT ${failureTextSql(
+        name,
+        `coalesce(n, 0) || ' rows of load ' || coalesce(load::VARCHAR, 'none') || ' and generation ` +
+          `' || coalesce(generation::VARCHAR, 'none') || ', ' || coalesce(rows, 0) || ' were appended'`,
+      )}
       FROM (
         SELECT ${loadColumnName} AS load, _airbyte_generation_id AS generation, count(*) AS n
         FROM ${quoteIdentifier(versions)} GROUP BY ALL) AS found
@@ -62,14 +68,20 @@ const wrongCountSql = ({ name, versions }: SnapshotStream): string =>
 /** The cursor of a stream's saved state; null if it has none that can be read. */
 export const savedCursorSql = (stream: string): string =>
   `(SELECT TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ) FROM _state WHERE stream = ${quoteLiteral(stream)})`
+
 const isCompleteSql = (stream: string) =>
   `(SELECT arg_max(status, load) = 'complete' FROM _loads WHERE stream = ${quoteLiteral(stream)})`
 
-/** The state of a shared backfill is as old as the oldest of its shares; the next run saves one that covers every row. */
+/**
+ * The state of a shared backfill is as old as the oldest of its shares; the next run saves one that covers every row.
+ */
 const isSavedByLoadSql = (stream: string) =>
   `(SELECT epoch_ms(saved_at) FROM _state WHERE stream = ${quoteLiteral(stream)}) > coalesce((SELECT max(value::BIGINT) FROM _meta WHERE name = '${settledName}'), 0)`
 
-/** A saved state may lie this long before the time at which its last rows were read: a scan's cutoff allows for differences between clocks. */
+/**
+ * A saved state may lie this long before the time at which its last rows were read: a scan's cutoff allows for
+ * differences between clocks.
+ */
 const clockTolerance = '5 minutes 5 seconds'
 
 /** States without any member: the next run would begin as if there were none. */
@@ -84,7 +96,10 @@ const startDateSql = `TRY_CAST(state->>'$.startDate' AS TIMESTAMPTZ)`
 /** Why the next run cannot go on from a state of our own streams; undefined if it can, and for any other stream. */
 export type FindStateProblem = (stream: string, state: unknown) => string | undefined
 
-/** The checks of the saved states: all rows up to a state's time are here, and the next run starts from it. `stateProblems`: as `listStateProblems` gives them. */
+/**
+ * The checks of the saved states: all rows up to a state's time are here, and the next run starts from it.
+ * `stateProblems`: as `listStateProblems` gives them.
+ */
 export const stateChecks = (
   streams: SnapshotStreams,
   stateProblems: ReadonlyArray<StateProblem>,
@@ -99,7 +114,8 @@ export const stateChecks = (
     {
       name: 'states exist',
       explain:
-        'Every stream that is read incrementally by its cursor has a state. Without one, the next run reads it from the beginning.',
+        'Every stream that is read incrementally by its cursor has a ' +
+        'state. Without one, the next run reads it from the beginning.',
       queries: [
         `
       SELECT stream || CASE WHEN stream IN (SELECT stream FROM _state) THEN ': its state is empty' ELSE ': no state' END AS what
@@ -114,7 +130,8 @@ export const stateChecks = (
     {
       name: 'states can be read',
       explain:
-        'The next run can go on from every state. If one cannot be read, its stream fails: import an earlier state, or read the stream again with --full-refresh.',
+        'The next run can go on from every state. If one cannot be read, its stream ' +
+        'fails: import an earlier state, or read the stream again with --full-refresh.',
       queries: [
         `
       SELECT stream || ': ' || CASE WHEN json_type(state) <> 'OBJECT' THEN 'its state is no object' ELSE 'modifiedTimeFrom is no time' END AS what
@@ -132,7 +149,8 @@ export const stateChecks = (
     {
       name: 'one start date',
       explain:
-        'Streams that were read from a later start_date than others: what lies between is missing in them. feedback sync with the earlier start_date reads it.',
+        'Streams that were read from a later start_date than others: what lies between ' +
+        'is missing in them. feedback sync with the earlier start_date reads it.',
       note: true,
       queries: [
         `
@@ -144,7 +162,8 @@ export const stateChecks = (
     {
       name: 'states are not ahead',
       explain:
-        'No state is later than the newest record received, nor than the time at which it was saved. If one is, the next run skips the changes in between: import an earlier state.',
+        'No state is later than the newest record received, nor than the time at which it was ' +
+        'saved. If one is, the next run skips the changes in between: import an earlier state.',
       queries: timedStreams.flatMap(({ name, cursor }) => statesAheadSql(name, cursor)),
       subjects: [`(FROM _state JOIN _streams USING (stream) WHERE ${hasReviewCursorSql})`],
       obstacle,
@@ -152,7 +171,8 @@ export const stateChecks = (
     {
       name: 'states are not behind',
       explain:
-        "No row of a complete stream is later than the stream's state, except for changes made while it was read. If one is, rows and state were not saved together.",
+        "No row of a complete stream is later than the stream's state, except for changes " +
+        'made while it was read. If one is, rows and state were not saved together.',
       queries: timedStreams.map(
         ({ name, cursor }) => `
       SELECT ${quoteLiteral(`${name}: state at `)} || state || ', newest row at ' || newest AS what
@@ -168,8 +188,9 @@ export const stateChecks = (
 }
 
 /**
- * The state of a stream made of reviews may be later than its newest row, since not every review has such rows; it is as late as
- * the newest review of the same run. If reviews were not read then or later, only the time at which it was saved limits it.
+ * The state of a stream made of reviews may be later than its newest row, since not every review has such rows; it is
+ * as late as the newest review of the same run. If reviews were not read then or later, only the time at which it was
+ * saved limits it.
  */
 const statesAheadSql = (name: string, cursor: string): ReadonlyArray<string> => {
   const ahead = (newest: string, text: string, condition = 'true') => `

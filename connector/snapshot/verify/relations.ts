@@ -89,14 +89,16 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
     {
       name: 'children are complete',
       explain:
-        'Every content, sentiment, liability, task and engagement of a review is in its own table, up to the state of that table. If not, read that stream again with --select and --full-refresh.',
+        'Every content, sentiment, liability, task and engagement of a review is in its own table, up ' +
+        'to the state of that table. If not, read that stream again with --select and --full-refresh.',
       queries: expectedChildren.map(missingChildrenSql),
       subjects: expectedChildren.map((child) => `(${expectedChildrenSql(child)})`),
     },
     {
       name: 'lookups are complete',
       explain:
-        'The location, provider and source of each review are in their own tables, up to the time to which these were read. Sources that the service listed itself may be others.',
+        'The location, provider and source of each review are in their own tables, up to the ' +
+        'time to which these were read. Sources that the service listed itself may be others.',
       queries: lookups.map(
         ([attribute, list]) => `
       SELECT DISTINCT ${failureTextSql(list, `'id ' || id || ' is missing'`)}
@@ -115,7 +117,8 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
 export const forgottenCheck = (streams: SnapshotStreams): Check => ({
   name: 'what was forgotten is gone',
   explain:
-    'No row, and no older version of one, is of someone whom feedback forget has erased. If one is, it was written by hand: run feedback forget again with the id.',
+    'No row, and no older version of one, is of someone whom feedback forget has ' +
+    'erased. If one is, it was written by hand: run feedback forget again with the id.',
   queries: streams.flatMap(({ name, columns, history, versions }) => {
     const where = forgottenRowsSql(toPersonRows(name, columns))
     return where === undefined
@@ -138,9 +141,13 @@ type ChildSource = {
   readonly keys: Readonly<Record<string, string>>
 }
 
-/** The contents of each review, as much of them as `members` says: DuckDB unnests values of a type far faster than JSON texts. */
+/**
+ * The contents of each review, as much of them as `members` says: DuckDB unnests values of a type far faster than JSON
+ * texts.
+ */
 const contentElements = (members: string): string =>
   `SELECT * EXCLUDE (contents), unnest(from_json(contents, '[{"id":"VARCHAR"${members}}]')) AS content FROM ${reviewsTableName}`
+
 const contentMembers = (list: string, id: string) =>
   `SELECT *, unnest(content.${list}) AS element FROM (${contentElements(`,"${list}":[{"${id}":"VARCHAR"}]`)})`
 
@@ -173,8 +180,8 @@ const childSources: ReadonlyArray<ChildSource> = [
 ]
 
 /**
- * The keys that the rows of a child stream must have, from the reviews that the stream has certainly read: not older than its first
- * record, not newer than its state, and in the file when its last complete load ended.
+ * The keys that the rows of a child stream must have, from the reviews that the stream has certainly read: not older
+ * than its first record, not newer than its state, and in the file when its last complete load ended.
  */
 const expectedChildrenSql = ({ stream, elements, keys }: ChildSource): string => {
   const name = quoteLiteral(stream)

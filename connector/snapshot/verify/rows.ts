@@ -33,7 +33,11 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       queries: all.flatMap(({ name, schema, columns }) =>
         columnsFromSchema(schema, columns).map(
           (column) => `
-      SELECT ${failureTextSql(name, `${quoteLiteral(`${column.name} is `)} || coalesce(max(data_type), 'missing') || ${quoteLiteral(`, not ${column.type}`)}`)}
+      SELECT ${failureTextSql(
+        name,
+        `${quoteLiteral(`${column.name} is `)} || coalesce(max(data_type), ` +
+          `'missing') || ${quoteLiteral(`, not ${column.type}`)}`,
+      )}
       FROM duckdb_columns() WHERE database_name = current_database() AND table_name = ${quoteLiteral(name)} AND column_name = ${quoteLiteral(column.name)}
       HAVING coalesce(max(data_type), '') <> ${quoteLiteral(column.type === 'TIMESTAMPTZ' ? 'TIMESTAMP WITH TIME ZONE' : column.type)}`,
         ),
@@ -43,7 +47,8 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'undeclared attributes',
       explain:
-        'Attributes that no schema declares are kept. Ask for a new version of the connector, or declare them in the catalog.',
+        'Attributes that no schema declares are kept. Ask for a new ' +
+        'version of the connector, or declare them in the catalog.',
       note: true,
       queries: streams.flatMap(({ name, schema, columns }) => [
         ...undeclaredColumnsSql(name, schema, columns),
@@ -73,7 +78,8 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'values are unchanged',
       explain:
-        'Each row still has the fingerprint it was written with (_airbyte_raw_id), and in a lake each version of one. If not, a value was changed afterwards.',
+        'Each row still has the fingerprint it was written with (_airbyte_raw_id), ' +
+        'and in a lake each version of one. If not, a value was changed afterwards.',
       queries: streams.map(
         (stream) => `
       SELECT ${failureTextSql(stream.name, stream.key.length === 0 ? '_airbyte_raw_id::VARCHAR' : keyTextSql(stream.key))}
@@ -84,7 +90,8 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'histories are unchanged',
       explain:
-        'Each older version of a row still has the fingerprint it was written with and its key, stands there once, and did not end before it began; none was removed. If not, the history was changed afterwards.',
+        'Each older version of a row still has the fingerprint it was written with and its key, stands there ' +
+        'once, and did not end before it began; none was removed. If not, the history was changed afterwards.',
       queries: streams.filter(({ history }) => history).flatMap(damagedHistorySql),
       subjects: streams.filter(({ history }) => history).map(({ name }) => quoteIdentifier(historyTableName(name))),
     },
@@ -99,7 +106,11 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
         const cursorSql = `row_.${quoteIdentifier(cursor)}`
         return [
           `
-      SELECT ${failureTextSql(name, `${keyTextSql(key, 'row_.')} || ${quoteLiteral(` has ${cursor} `)} || coalesce(${cursorSql}::VARCHAR, 'null')`)}
+      SELECT ${failureTextSql(
+        name,
+        `${keyTextSql(key, 'row_.')} || ${quoteLiteral(` has ${cursor} `)} ` +
+          `|| coalesce(${cursorSql}::VARCHAR, 'null')`,
+      )}
       FROM ${quoteIdentifier(name)} AS row_, (
         SELECT min(cursor_from::${type}) AS first, max(cursor_to::${type}) AS last FROM _loads WHERE stream = ${quoteLiteral(name)}) AS load_
       WHERE ${cursorSql} IS NULL OR ${cursorSql} < ${toMillisecondsSql('load_.first')} OR ${toMillisecondsSql(cursorSql)} > load_.last`,
@@ -123,7 +134,10 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
   ]
 }
 
-/** A version may seem to end this much before its cursor, since the clocks of the service and of this machine may differ. */
+/**
+ * A version may seem to end this much before its cursor, since the clocks of the service and of this machine may
+ * differ.
+ */
 const historyTolerance = '1 day'
 
 const damagedHistorySql = (stream: SnapshotStream): ReadonlyArray<string> => {
@@ -189,7 +203,8 @@ const ratingPaths = [
 
 /** The list of numbers at a path. A value that `privacy` has hashed is not a number and becomes null. */
 const numbersAtPathSql = (column: string, path: string): string =>
-  `list_transform(${path.includes('*') ? `json_extract(${quoteIdentifier(column)}, '${path}')` : `[json_extract(${quoteIdentifier(column)}, '${path}')]`}, lambda value: TRY_CAST(value AS DOUBLE))`
+  `list_transform(${path.includes('*') ? `json_extract(${quoteIdentifier(column)}, '${path}')` : `[json_extract(${quoteIdentifier(column)}, '${path}')]`}, ` +
+  'lambda value: TRY_CAST(value AS DOUBLE))'
 
 /** The checks of the feedback on persons, locations and roll-up entities. */
 export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
@@ -221,7 +236,8 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'entities have names',
       explain:
-        'The service has a name for every entity. An entity without one may not exist: check its id under entities in the config.',
+        'The service has a name for every entity. An entity without ' +
+        'one may not exist: check its id under entities in the config.',
       queries: named.map(
         ({ name }) => `
       SELECT DISTINCT ${failureTextSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} WHERE coalesce("entityName", '') = ''`,
@@ -235,7 +251,8 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'entities with feedback have ratings',
       explain:
-        'Every entity with comments or public reviews has a row in entity_ratings, unless the config no longer lists the entity.',
+        'Every entity with comments or public reviews has a row in ' +
+        'entity_ratings, unless the config no longer lists the entity.',
       note: true,
       queries:
         ratings === undefined
@@ -251,7 +268,8 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'entities with ratings have comments',
       explain:
-        'Every entity for which the service counts comments has comments here, unless they are older than start_date or feedback_filters leaves them out.',
+        'Every entity for which the service counts comments has comments here, ' +
+        'unless they are older than start_date or feedback_filters leaves them out.',
       note: true,
       queries:
         comments === undefined || ratings === undefined || !hasColumns(ratings, 'totalCommentCount')

@@ -28,7 +28,10 @@ export type NextRead = {
 export type ServiceReviews = {
   /** Older reviews are not read. */
   readonly startDate: number
-  /** What the next run reads from a saved state; undefined: no state. It reads nothing from a state that cannot be decoded. */
+  /**
+   * What the next run reads from a saved state; undefined: no state. It reads nothing from a state that cannot be
+   * decoded.
+   */
   readonly planNextRead: (stream: string, state: unknown) => NextRead | undefined
   /** Every review up to a cutoff, which the last item gives, from a scan that misses none. */
   readonly reviews: Feed<Failure, { readonly rows: ReadonlyArray<ServiceReview>; readonly cutoff?: number }>
@@ -49,8 +52,8 @@ type CompareOptions = {
 }
 
 /**
- * Compares the service's reviews with the snapshot's by id and modified time. Leaves temporary tables, among them `_compared`.
- * Rejects with `CommandError` if the service cannot be read completely.
+ * Compares the service's reviews with the snapshot's by id and modified time. Leaves temporary tables, among them
+ * `_compared`. Rejects with `CommandError` if the service cannot be read completely.
  */
 export const compareReviews = async (
   { db }: Snapshot,
@@ -111,7 +114,10 @@ export const compareReviews = async (
   return results
 }
 
-/** What the next run reads of the deletions: as a stream, as tombstones among the reviews, or, where the file has neither, nothing. */
+/**
+ * What the next run reads of the deletions: as a stream, as tombstones among the reviews, or, where the file has
+ * neither, nothing.
+ */
 const planDeletions = async (db: Database, reviews: Table, service: ServiceReviews): Promise<NextRead | undefined> => {
   const isRead =
     (await db.scalar('SELECT count(*) FROM _streams WHERE stream = $stream', { stream: deletionsTableName })) !== 0
@@ -162,7 +168,9 @@ const insertServiceReviews = async (
   )
 }
 
-/** If the service has as many rows in the range as were sent, the next run sends none of them again; else all of them. */
+/**
+ * If the service has as many rows in the range as were sent, the next run sends none of them again; else all of them.
+ */
 const addSentRange = async (
   db: Database,
   sent: ServiceTable,
@@ -176,15 +184,18 @@ const addSentRange = async (
 }
 
 /**
- * Into `_moving`: the reviews that changed or were deleted after the service was read, or whose deletion the next run brings.
- * A change or deletion that a state knows as sent is not read again.
+ * Into `_moving`: the reviews that changed or were deleted after the service was read, or whose deletion the next run
+ * brings. A change or deletion that a state knows as sent is not read again.
  */
 const movingSql = (deletedFrom: number): string => `
   CREATE OR REPLACE TEMP TABLE _moving AS
   SELECT id, NULL::TIMESTAMPTZ AS deleted FROM _changed ANTI JOIN _sent USING (id, time)
   UNION ALL SELECT id, time FROM _deleted ANTI JOIN _sent_deletions USING (id, time) WHERE time >= ${instantSql(deletedFrom)}`
 
-/** Into `_known_deletions`: the deletions that the file applies to reviews; one of an old version has none of tombstones. */
+/**
+ * Into `_known_deletions`: the deletions that the file applies to reviews; one of an old version has none of
+ * tombstones.
+ */
 const knownDeletionsSql = (names: ReadonlySet<string>): string => {
   const sources = [
     'SELECT NULL::BIGINT AS id, NULL::TIMESTAMPTZ AS time WHERE false',
@@ -203,12 +214,13 @@ const forgottenReviewsSql = (names: ReadonlySet<string>): string =>
   }`
 
 /**
- * Into `_compared`: every difference between the file and the service, with its verdict; `_both` are the reviews that it is made of.
- * Only ids that are not the same in both are grouped: nearly all are, and a group for each would take far more memory.
+ * Into `_compared`: every difference between the file and the service, with its verdict; `_both` are the reviews that
+ * it is made of. Only ids that are not the same in both are grouped: nearly all are, and a group for each would take
+ * far more memory.
  *
- * The verdict `forgotten` is for reviews that were erased on request. `undone` is for reviews that the file has deleted by a later event, and the service serves. The verdict `later` is for
- * reviews that the next run brings: changed while the service was read, or since `nextFrom` and not known as sent. `nextFrom` undefined:
- * the next run reads none.
+ * The verdict `forgotten` is for reviews that were erased on request. `undone` is for reviews that the file has deleted
+ * by a later event, and the service serves. The verdict `later` is for reviews that the next run brings: changed while
+ * the service was read, or since `nextFrom` and not known as sent. `nextFrom` undefined: the next run reads none.
  */
 const comparisonSql = (startDate: number, nextFrom: number | undefined): string => `
   CREATE OR REPLACE TEMP VIEW _ours AS
@@ -232,8 +244,9 @@ const newestSql = (reviews: string): string =>
   `SELECT id, max(time) AS time FROM ${reviews} SEMI JOIN _candidates ON _candidates.id IS NOT DISTINCT FROM ${reviews}.id GROUP BY id`
 
 /**
- * Asks as the next run will, if that is to bring reviews: one that the service then leaves out is brought by no run, as where it reads
- * the time of the filter in a zone of its own. Without `from`, or from the start on, the next run asks as this comparison has asked.
+ * Asks as the next run will, if that is to bring reviews: one that the service then leaves out is brought by no run, as
+ * where it reads the time of the filter in a zone of its own. Without `from`, or from the start on, the next run asks
+ * as this comparison has asked.
  */
 const findUnreachable = async (db: Database, service: ServiceReviews, from: number | undefined): Promise<void> => {
   if (from === undefined || from < service.startDate) return
@@ -281,7 +294,9 @@ export const serviceChecks: ReadonlyArray<Check> = [
   {
     name: 'no deletion is undone',
     explain:
-      'The service has none of the reviews that the file has deleted. It has restored these with a time before their deletion: the later event wins, so they stay deleted until the service changes them. feedback sync --start-anew reads everything again.',
+      'The service has none of the reviews that the file has deleted. It has restored ' +
+      'these with a time before their deletion: the later event wins, so they stay deleted ' +
+      'until the service changes them. feedback sync --start-anew reads everything again.',
     queries: [verdictSql('undone')],
     subjects: ['_both'],
   },
@@ -295,7 +310,8 @@ export const serviceChecks: ReadonlyArray<Check> = [
   {
     name: 'not read yet',
     explain:
-      'Reviews that the next run brings: it reads them again and does not know them as sent, they changed while the service was read, or start_date was moved back to before them.',
+      'Reviews that the next run brings: it reads them again and does not know them as sent, ' +
+      'they changed while the service was read, or start_date was moved back to before them.',
     note: true,
     queries: [verdictSql('later')],
     subjects: ['_both'],

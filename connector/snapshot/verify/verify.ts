@@ -14,7 +14,9 @@ import { type FindStateProblem, listStateProblems, loadChecks, stateChecks } fro
 import { forgottenCheck, relationChecks } from './relations'
 import { feedbackChecks, rowChecks } from './rows'
 
-/** The checks of the file itself, for the streams it has. `findStateProblem`: what only the reader of a state can tell. */
+/**
+ * The checks of the file itself, for the streams it has. `findStateProblem`: what only the reader of a state can tell.
+ */
 export const listChecks = async (
   { db }: Snapshot,
   findStateProblem: FindStateProblem = () => undefined,
@@ -73,11 +75,17 @@ export const countChecks = (results: ReadonlyArray<CheckResult>): CheckCounts =>
 export type Repair = {
   /** Airbyte states from which the next run reads missing and stale reviews again; undefined if there are none. */
   readonly state: string | undefined
-  /** Airbyte messages, a line each, that delete the reviews which the service does not have; undefined if there are none. */
+  /**
+   * Airbyte messages, a line each, that delete the reviews which the service does not have; undefined if there are
+   * none.
+   */
   readonly messages: string | undefined
 }
 
-/** Plans the repair of the differences in `_compared`; call `compareReviews` first. `now`: when it is written, in milliseconds since 1970. */
+/**
+ * Plans the repair of the differences in `_compared`; call `compareReviews` first. `now`: when it is written, in
+ * milliseconds since 1970.
+ */
 export const planRepair = async ({ db }: Snapshot, deletedReviews: StreamInfo, now: number): Promise<Repair> => {
   const earliest = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict IN ('missing', 'stale')`)
   const wrong = await db.query(`
@@ -94,7 +102,10 @@ export const planRepair = async ({ db }: Snapshot, deletedReviews: StreamInfo, n
   }
 }
 
-/** The states of every stream whose cursor is a review's modified time, set back to `from` and without their progress in a scan. */
+/**
+ * The states of every stream whose cursor is a review's modified time, set back to `from` and without their progress in
+ * a scan.
+ */
 const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => {
   const streams = await db.query(`
     SELECT stream, json_merge_patch(state, json_object('modifiedTimeFrom', strftime(${instantSql(from)}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ'), 'recent', NULL, 'recentRange', NULL, 'recentMissing', NULL, 'scan', NULL)) AS state
@@ -106,8 +117,9 @@ const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => 
 type Deletion = { readonly id: string; readonly ours: number; readonly theirs: number | undefined }
 
 /**
- * Deletions of extra reviews; tombstones for those that the service has with an earlier time, marked as older than that version, so
- * that it is not deleted when it is read again. The file keeps microseconds: a deletion is a millisecond later than its review.
+ * Deletions of extra reviews; tombstones for those that the service has with an earlier time, marked as older than that
+ * version, so that it is not deleted when it is read again. The file keeps microseconds: a deletion is a millisecond
+ * later than its review.
  */
 const encodeDeletions = (deletions: ReadonlyArray<Deletion>, info: StreamInfo, now: number): string => {
   const extra = deletions.flatMap(({ id, ours, theirs }) =>

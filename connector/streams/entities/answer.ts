@@ -66,7 +66,9 @@ export type EntityResult = {
   readonly id: string
   /** Up to when the rows reach, milliseconds; none: the run's cutoff, and the entity is complete. */
   readonly to: number | undefined
-  /** Of a page of an entity that is read page by page: which reading it belongs to, and whether the entity ends with it. */
+  /**
+   * Of a page of an entity that is read page by page: which reading it belongs to, and whether the entity ends with it.
+   */
   readonly scroll?: { readonly reading: number; readonly isEnd: boolean }
   /** None: the service does not know the entity. */
   readonly answer: Either<ApiError, EntityRows | undefined>
@@ -115,8 +117,9 @@ export const isKeyRefusal = (error: ApiError): boolean =>
   isRefusalInBody(error) || (error._tag === 'Http' && [400, 404, 410].includes(error.status))
 
 /**
- * Whether an error may be about an entity and not about the service: an error inside a 200, whose codes are not specified, unless
- * it is an outage, a rate limit or about the token; and a 403, 404 or 410, with which a service may answer for a closed location.
+ * Whether an error may be about an entity and not about the service: an error inside a 200, whose codes are not
+ * specified, unless it is an outage, a rate limit or about the token; and a 403, 404 or 410, with which a service may
+ * answer for a closed location.
  */
 export const concernsEntity = (error: ApiError): boolean =>
   isRefusalInBody(error) || (error._tag === 'Http' && [403, 404, 410].includes(error.status))

@@ -46,8 +46,8 @@ export const groupEntities = (
 }
 
 /**
- * Reads the entities of a group: those whose rows an answer about all of them has completely, then the others one by one. A
- * group that the service refuses is halved, down to the entity that it refuses, which is its result.
+ * Reads the entities of a group: those whose rows an answer about all of them has completely, then the others one by
+ * one. A group that the service refuses is halved, down to the entity that it refuses, which is its result.
  */
 export async function* readGroup(reader: EntityReader, group: EntityGroup): AsyncGenerator<EntityResult> {
   const { kind, ids, from } = group
@@ -190,8 +190,8 @@ const isRepeated = async (reader: EntityReader, request: EntityRequest, answer: 
 }
 
 /**
- * The items of several generators, in order. Of those that follow, up to `count` are begun at the same time, and each waits with
- * its first item.
+ * The items of several generators, in order. Of those that follow, up to `count` are begun at the same time, and each
+ * waits with its first item.
  */
 export async function* readInOrder<A>(
   starts: ReadonlyArray<() => AsyncGenerator<A>>,

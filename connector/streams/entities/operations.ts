@@ -21,8 +21,8 @@ import { createEntityStream } from './stream'
 export const CommentRecord = t.intersection([EntityColumns, Comment, UnknownAttributes], 'CommentRecord')
 
 /**
- * The filters of a request: the thresholds, and its window as dates, in whole seconds at or outside its ends, and as the days
- * back to its start. A service that uses the dates prefers them.
+ * The filters of a request: the thresholds, and its window as dates, in whole seconds at or outside its ends, and as
+ * the days back to its start. A service that uses the dates prefers them.
  */
 const toFilters = (source: SourceEnv, request: EntityRequest) => {
   const { feedback } = source
@@ -69,8 +69,8 @@ const coveredDays = (echoed: unknown, requested: number): Pick<EntityAnswer, 'co
   typeof echoed === 'number' && echoed >= 0 && echoed < requested ? { coveredDays: echoed } : {}
 
 /**
- * Whether a service may answer so for a page behind the last one. Outages, limits and refused tokens are no such answers, nor
- * are internal errors, with which a page that exists may fail.
+ * Whether a service may answer so for a page behind the last one. Outages, limits and refused tokens are no such
+ * answers, nor are internal errors, with which a page that exists may fail.
  */
 const mayRefusePage = (error: ApiError): boolean =>
   error._tag === 'Http'
@@ -78,9 +78,10 @@ const mayRefusePage = (error: ApiError): boolean =>
     : error._tag === 'Application' && isRefusalInBody(error) && !/(?<!\d)(403|5\d\d)(?!\d)/.test(error.code)
 
 /**
- * Fetches a page after the first that the service refuses as one without rows, since the specification does not say how it answers
- * one behind the last. For one entity it must answer the first page again, which must not tell of more pages; several are each
- * to be asked for alone, since the page may be refused for one that has fewer rows than the others.
+ * Fetches a page after the first that the service refuses as one without rows, since the specification does not say how
+ * it answers one behind the last. For one entity it must answer the first page again, which must not tell of more
+ * pages; several are each to be asked for alone, since the page may be refused for one that has fewer rows than the
+ * others.
  */
 const withRefusedPages =
   (firstPage: number, fetch: FetchEntities): FetchEntities =>
@@ -143,7 +144,9 @@ export const TransparencyReviewRecord = t.intersection(
   'TransparencyReviewRecord',
 )
 
-/** Public reviews by entity, operation 1: one identifier a request, pages from 0; an answer does not give their number. */
+/**
+ * Public reviews by entity, operation 1: one identifier a request, pages from 0; an answer does not give their number.
+ */
 export const publicReviewsOperation: EntityOperation = {
   name: 'retrieve reviews',
   key: 'documentId',

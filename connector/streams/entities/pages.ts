@@ -18,8 +18,10 @@ import type { EntityKind } from './selection'
 /** The readings of an entity, of which two in a row must agree. */
 const maxReadings = 8
 const maxRefusedKeys = 3
+
 /** So many pages without a new row end a reading, where keys go on. */
 const maxBarrenPages = 3
+
 /** A second with so many rows is asked for at once: one answer has no order. */
 const maxAtOnce = 1000
 
@@ -33,7 +35,9 @@ type Reading = {
   pagesWithRows: number
   barren: number
   longest: number
-  /** The rows that are compared, repeats among them; the different ones; and how many of those the reading before had. */
+  /**
+   * The rows that are compared, repeats among them; the different ones; and how many of those the reading before had.
+   */
   served: number
   rows: number
   shared: number
@@ -118,8 +122,8 @@ const startScroll = (reader: EntityReader, window: ScrolledWindow): Scroll => ({
 })
 
 /**
- * Reads all rows of an entity page by page, by scroll keys where the service gives them, until two readings in a row agree. Each
- * page leaves as it comes; only the ids of its rows are held.
+ * Reads all rows of an entity page by page, by scroll keys where the service gives them, until two readings in a row
+ * agree. Each page leaves as it comes; only the ids of its rows are held.
  */
 export async function* readToEnd(reader: EntityReader, window: ScrolledWindow): AsyncGenerator<EntityResult> {
   const { kind, id } = window
@@ -151,10 +155,15 @@ const createRequest = ({ window, byDays, current, perPage, days }: Scroll): Enti
   return { kind, ids: [id], from, to, page, byDays, ...defined({ perPage, scrollKey, days }) }
 }
 
-/** The days of a request begin up to two days before its window; with one more for services that begin them at midnight. */
+/**
+ * The days of a request begin up to two days before its window; with one more for services that begin them at midnight.
+ */
 const slidingMillis = 3 * 86_400_000
 
-/** Whether readings are compared by a row: not by one that came after the run began, nor by one that slides out of the days. */
+/**
+ * Whether readings are compared by a row: not by one that came after the run began, nor by one that slides out of the
+ * days.
+ */
 const isCompared = ({ reader, window: { from, to } }: Scroll, time: number): boolean =>
   time <= (reader.cutoff() ?? to) && (time >= from || time < from - slidingMillis)
 
@@ -211,7 +220,10 @@ const findEnding = (
   return undefined
 }
 
-/** Whether no row is missing. A row that goes moves those behind it to a page that was read: then it is missing in the next reading. */
+/**
+ * Whether no row is missing. A row that goes moves those behind it to a page that was read: then it is missing in the
+ * next reading.
+ */
 const isConfirmed = ({ reader, window, current, previous }: Scroll, ending: Ending, answer: EntityAnswer): boolean => {
   const { answers, pagesWithRows, longest, rows, shared, hasRepeats } = current
   if (hasRepeats) return false
@@ -221,7 +233,10 @@ const isConfirmed = ({ reader, window, current, previous }: Scroll, ending: Endi
   return answers === 1 || longest < Math.min(answer.perPage, Math.max(1, reader.shown.longest))
 }
 
-/** Whether two readings had equally many rows, and so many different ones have come since: whatever their order, none is missing. */
+/**
+ * Whether two readings had equally many rows, and so many different ones have come since: whatever their order, none is
+ * missing.
+ */
 const hasAllTold = (scroll: Scroll, ending: Ending): boolean => {
   const { current, told, toldRows, number } = scroll
   if (ending === 'said' && current.served === told && toldRows >= told) return true

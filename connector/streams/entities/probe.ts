@@ -13,7 +13,9 @@ const day = 86_400_000
 /** How far back the probe of an entity's window looks, days. */
 export const probedDays = 365
 
-/** Why something was not found out: the service's error, no time or requests left, or a failure that is told elsewhere. */
+/**
+ * Why something was not found out: the service's error, no time or requests left, or a failure that is told elsewhere.
+ */
 export type ProbeError = ApiError | { readonly _tag: 'Stopped' } | { readonly _tag: 'Failed' }
 
 /** Sends a request, unless no more may be sent. */
@@ -81,8 +83,8 @@ const describeRefusal = (error: ProbeError): string | undefined => {
 }
 
 /**
- * Asks for the summaries of all entities, many at once, and once more for each that is missing: a group's answer may be cut, or
- * list its entities under other ids.
+ * Asks for the summaries of all entities, many at once, and once more for each that is missing: a group's answer may be
+ * cut, or list its entities under other ids.
  */
 export const probeEntities =
   (source: SourceEnv, send: ProbeGate): TaskEither<ProbeError, EntityFacts> =>

@@ -78,7 +78,10 @@ const summaryOperation: EntityOperation = {
   },
 }
 
-/** The attributes of a summary that must be alike in all blocks of one id; others may be data by name, or belong to comments. */
+/**
+ * The attributes of a summary that must be alike in all blocks of one id; others may be data by name, or belong to
+ * comments.
+ */
 const comparedNames = new Set([...Object.keys(Summary.props), 'VendorSealOfIntegrity'])
 
 /** The blocks of one id as one: the ratings of all of them, and of each other attribute the first value. */
@@ -99,8 +102,9 @@ const joinBlocks = (
 }
 
 /**
- * Fetches summaries with one of each id: the specification allows several blocks. What an answer about one entity lists beside it, as
- * the members of a roll-up, becomes rows under ids of their own, unless these are requested themselves, as some of `all`.
+ * Fetches summaries with one of each id: the specification allows several blocks. What an answer about one entity lists
+ * beside it, as the members of a roll-up, becomes rows under ids of their own, unless these are requested themselves,
+ * as some of `all`.
  */
 const withJoinedSummaries = (
   fetch: FetchEntities,
@@ -123,7 +127,8 @@ const withJoinedSummaries = (
           )
           if (conflicts.size > 0)
             warn(
-              `${summaryOperation.name}: the service lists ${kind} ${each} several times in an answer, with other values of ${[...conflicts].join(', ')}. The first ones are kept.`,
+              `${summaryOperation.name}: the service lists ${kind} ${each} several times in an ` +
+                `answer, with other values of ${[...conflicts].join(', ')}. The first ones are kept.`,
             )
           return { id: each, name: blocks[0]?.name, rows: [row] }
         })

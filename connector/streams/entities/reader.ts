@@ -36,8 +36,8 @@ export type EntityReader = {
   /** The time that the run reads up to, milliseconds; none until the first answer. */
   readonly cutoff: () => number | undefined
   /**
-   * Sends a request until it has an answer about the entities that were asked for. Throws an EntityError. An answer that shows
-   * that dates are ignored is not of the window.
+   * Sends a request until it has an answer about the entities that were asked for. Throws an EntityError. An answer
+   * that shows that dates are ignored is not of the window.
    */
   readonly ask: (request: EntityRequest) => Promise<EntityAnswer>
   readonly takeNotes: () => ReadonlyArray<RunNote>
@@ -123,12 +123,14 @@ export const createEntityReader = (
   }
 }
 
-/** What the length of an answer says: all rows are there, others follow, or the service must be asked whether they do. */
+/**
+ * What the length of an answer says: all rows are there, others follow, or the service must be asked whether they do.
+ */
 type Extent = 'complete' | 'cut' | 'unknown'
 
 /**
- * Judges rows of one entity. Where answers with as many rows as were asked for occur, a shorter one is the end. Nothing is
- * believed of an answer with more rows than any before: a limit may have cut it that the service does not tell.
+ * Judges rows of one entity. Where answers with as many rows as were asked for occur, a shorter one is the end. Nothing
+ * is believed of an answer with more rows than any before: a limit may have cut it that the service does not tell.
  */
 export const judge = (
   { longest, cut }: Shown,
@@ -158,10 +160,14 @@ export const emptyPagesAtEnd = (shown: Shown): number => (hasShortPages(shown) ?
 
 const ignoredDatesNote = ({ name }: EntityOperation): RunNote => ({
   level: 'info',
-  message: `${name}: the service ignores fromDate and toDate. Each entity is read from page to page to its end, and rows outside its window are left out.`,
+  message:
+    `${name}: the service ignores fromDate and toDate. Each entity is read ` +
+    'from page to page to its end, and rows outside its window are left out.',
 })
 
 const coveredDaysNote = ({ name }: EntityOperation, days: number): RunNote => ({
   level: 'warn',
-  message: `${name}: the service goes back ${days} days at most, by the days of its answer. Older rows cannot be read; set a later start_date to agree with that.`,
+  message:
+    `${name}: the service goes back ${days} days at most, by the days of its ` +
+    'answer. Older rows cannot be read; set a later start_date to agree with that.',
 })

@@ -85,9 +85,9 @@ const joinBlocks = (key: string, id: string, blocks: ReadonlyArray<EntityRows>):
 }
 
 /**
- * Fetches pages with one block for each entity: the specification allows several. An answer about one entity is about it under
- * whatever ids, as those of a roll-up's members; but what it lists of another person or location in `all` comes by that
- * one's own request.
+ * Fetches pages with one block for each entity: the specification allows several. An answer about one entity is about
+ * it under whatever ids, as those of a roll-up's members; but what it lists of another person or location in `all`
+ * comes by that one's own request.
  */
 export const withJoinedBlocks = (
   { key }: Pick<EntityOperation, 'key'>,
@@ -125,8 +125,9 @@ export const withJoinedBlocks = (
 type TrackedRows = PartitionRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }
 
 /**
- * Turns entity results into rows. A refused entity gives none and keeps its state; each warning is given once. One that no answer
- * lists keeps its state too: the service may leave it out for a threshold, and list it with its older rows in a later run.
+ * Turns entity results into rows. A refused entity gives none and keeps its state; each warning is given once. One that
+ * no answer lists keeps its state too: the service may leave it out for a threshold, and list it with its older rows in
+ * a later run.
  */
 export const toRows = (
   { name, records }: { readonly name: string; readonly records: RecordBuilder },
@@ -180,6 +181,8 @@ const refusalReason = (error: ApiError): string =>
 const refusalWarning = (operation: string, { kind, id }: EntityResult, error: ApiError): ReaderEvent =>
   warningEvent(
     concernsEntity(error)
-      ? `${operation}: the service refuses ${kind} ${id} (${refusalReason(error)}). Its state does not change and the next run asks for it again; if it no longer exists, remove it from entities.`
-      : `${operation}: ${kind} ${id} cannot be read completely: ${refusalReason(error)}. Its state stays where it is and the next run asks again.`,
+      ? `${operation}: the service refuses ${kind} ${id} (${refusalReason(error)}). Its state does not ` +
+          'change and the next run asks for it again; if it no longer exists, remove it from entities.'
+      : `${operation}: ${kind} ${id} cannot be read completely: ${refusalReason(error)}. ` +
+          'Its state stays where it is and the next run asks again.',
   )

@@ -18,12 +18,19 @@ export type RunResults = {
   readonly last: Pick<EntityGroup, 'kind' | 'ids'>
 }
 
-/** How many entities in a row may be refused before the service is asked for others, to see whether it is at fault itself. */
+/**
+ * How many entities in a row may be refused before the service is asked for others, to see whether it is at fault
+ * itself.
+ */
 const maxRefusals = (hasAnswer: boolean): number => (hasAnswer ? 100 : 10)
+
 /** How many entities are asked for then, spread over those that are left. */
 const maxProbes = 20
 
-/** Reads all groups, several at a time; results come in their order. The last item is a failure where the run cannot go on. */
+/**
+ * Reads all groups, several at a time; results come in their order. The last item is a failure where the run cannot go
+ * on.
+ */
 export async function* readEntities(
   env: ReaderEnv,
   entities: ReadonlyArray<Entity>,
@@ -77,7 +84,9 @@ const spread = (groups: ReadonlyArray<EntityGroup>): ReadonlyArray<Pick<EntityRe
   )
 }
 
-/** The first of the entities that the service answers for; it is at fault itself, with `error`, if it answers for none. */
+/**
+ * The first of the entities that the service answers for; it is at fault itself, with `error`, if it answers for none.
+ */
 const findAnswer = async (
   reader: EntityReader,
   entities: ReadonlyArray<Pick<EntityResult, 'kind' | 'id'>>,

@@ -24,7 +24,9 @@ import { type EntityStreamState, encodeEntityState, mapPartitions } from './stat
 /** The identifier families of operations 1 to 3; a request has identifiers of one family. */
 export type EntityKind = 'person' | 'location' | 'entity'
 
-/** A person, location or roll-up whose feedback is read; `isFromReviews`: found in the reviews, not named in the config. */
+/**
+ * A person, location or roll-up whose feedback is read; `isFromReviews`: found in the reviews, not named in the config.
+ */
 export type Entity = { readonly kind: EntityKind; readonly id: string; readonly isFromReviews: boolean }
 
 export const entityKey = ({ kind, id }: Pick<Entity, 'kind' | 'id'>): string => `${kind}:${id}`
@@ -43,7 +45,10 @@ const configuredEntities = ({ entities: { persons, locations, entities } }: Sour
   ...entities.map((id): Entity => ({ kind: 'entity', id, isFromReviews: false })),
 ]
 
-/** Each entity once. One that is both configured and found in reviews counts as found, so that it stays when the config no longer names it. */
+/**
+ * Each entity once. One that is both configured and found in reviews counts as found, so that it stays when the config
+ * no longer names it.
+ */
 const uniqueEntities = (entities: ReadonlyArray<Entity>): ReadonlyArray<Entity> => [
   ...new Map(entities.map((entity) => [entityKey(entity), entity])).values(),
 ]
@@ -70,9 +75,9 @@ export const keyAfter = (
 }
 
 /**
- * Calls `read` with the configured entities, those found in earlier runs, and those in the reviews of this run. The reviews
- * are searched here, unless a stream of this run has already read them from far enough back. An interrupted search resumes
- * from `state`.
+ * Calls `read` with the configured entities, those found in earlier runs, and those in the reviews of this run. The
+ * reviews are searched here, unless a stream of this run has already read them from far enough back. An interrupted
+ * search resumes from `state`.
  */
 export const readWithEntities = (
   source: SourceEnv,
@@ -158,7 +163,10 @@ const reviewCursorState = (state: unknown): object => {
   return { modifiedTimeFrom, ...defined({ startDate, slack }), filters, ...defined({ scan }) }
 }
 
-/** Searches the reviews that are new since the last search, with a checkpoint for each of the scan, then calls `readSelection`. */
+/**
+ * Searches the reviews that are new since the last search, with a checkpoint for each of the scan, then calls
+ * `readSelection`.
+ */
 const searchReviews = (
   source: SourceEnv,
   stream: string,

@@ -9,14 +9,17 @@ import type { CutRecord } from '../../export'
 import { floorToSecond } from '../../reading'
 
 /**
- * The state of one entity: its own cursor if that differs from the stream's, a digest of the rows that its next window has
- * again (empty: not known), and whether it was found in the reviews. Without a digest it has never been read.
+ * The state of one entity: its own cursor if that differs from the stream's, a digest of the rows that its next window
+ * has again (empty: not known), and whether it was found in the reviews. Without a digest it has never been read.
  */
 const EntityPartition = t.partial({ fromDate: Instant, digest: t.string, seen: t.boolean })
 export type EntityPartition = t.TypeOf<typeof EntityPartition>
 export type EntityPartitions = Readonly<Record<string, EntityPartition>>
 
-/** The state of a stream by entity as JSON (docs/state.md). `reviews`: the state of the reviews in which entities were found. */
+/**
+ * The state of a stream by entity as JSON (docs/state.md). `reviews`: the state of the reviews in which entities were
+ * found.
+ */
 const EntityStreamStateCodec = t.intersection([
   t.type({ fromDate: Instant }),
   t.partial({
@@ -40,7 +43,10 @@ export type EntityStreamState = {
   readonly reviews: unknown
   /** A full refresh is under way. */
   readonly refreshing: boolean
-  /** The key of the entity that the next run begins with, so that one that cannot be read does not keep it from the others. */
+  /**
+   * The key of the entity that the next run begins with, so that one that cannot be read does not keep it from the
+   * others.
+   */
   readonly next: string | undefined
 }
 
@@ -63,7 +69,9 @@ export const decodeEntityState = (stream: string, state: O.Option<unknown>): E.E
         E.bimap(
           (errors) =>
             configFailure(
-              `The state of ${stream} is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
+              `The state of ${stream} is wrong: ` +
+                `${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. ` +
+                'Give the state as it was printed, or none to read everything.',
             ),
           ({ fromDate, startDate, filters, partitions = {}, reviews, refreshing = false, next }) => ({
             fromDate: O.some(toMillis(fromDate)),
@@ -89,7 +97,10 @@ export const mapPartitions = (
 export const partitionCursor = ({ fromDate, digest }: EntityPartition): O.Option<number> =>
   digest === undefined || fromDate === undefined ? O.none : O.some(toMillis(fromDate))
 
-/** The state as JSON: the most common cursor once, and only other cursors in their partitions. `defaultFrom`: the cursor, in milliseconds, if no partition has one. */
+/**
+ * The state as JSON: the most common cursor once, and only other cursors in their partitions. `defaultFrom`: the
+ * cursor, in milliseconds, if no partition has one.
+ */
 export const encodeEntityState = (
   defaultFrom: number,
   { readSince, filters, partitions, reviews, refreshing, next }: Omit<EntityStreamState, 'fromDate'>,
@@ -130,7 +141,10 @@ const hashRow = (text: Uint8Array): string => createHash('sha256').update(text).
 
 const second = 1000
 
-/** The start of an entity's next window, milliseconds: a second early, so that `>` and `>=` serve the same rows, and not before the start date. */
+/**
+ * The start of an entity's next window, milliseconds: a second early, so that `>` and `>=` serve the same rows, and not
+ * before the start date.
+ */
 export const nextWindowFrom = (cursor: O.Option<number>, startDate: number, lookback: number): number =>
   floorToSecond(O.isNone(cursor) ? startDate : Math.max(startDate, cursor.value - lookback)) - second
 
@@ -140,17 +154,20 @@ const maxHeldRecords = 1000
 /** The rows of a window or page to send, and the entity's state after it; none while rows are held back. */
 export type PartitionRows = { readonly rows: ReadonlyArray<CutRecord>; readonly partition: O.Option<EntityPartition> }
 
-/** What rows belong to: a window that ends at `to` (none: the last one), or a page of a reading of all rows of the entity. */
+/**
+ * What rows belong to: a window that ends at `to` (none: the last one), or a page of a reading of all rows of the
+ * entity.
+ */
 type RowsOrigin =
   | { readonly to: number | undefined; readonly scroll?: undefined }
   | { readonly scroll: { readonly reading: number; readonly isEnd: boolean } }
 
 /**
- * Tracks one entity while its windows arrive, in order of time, or its pages, in any order and in several readings. Rows up to
- * the cursor were sent by an earlier run: they are held back until all of them are there, and sent again only if their digest
- * differs from `digest`, that of the state. Too many rows to hold are sent from the next reading; if there is none, or it lacks
- * one of them, the cursor stays, and the next run sends them. Rows before `from` do not belong to the entity's window.
- * `lookback` and `from` in milliseconds.
+ * Tracks one entity while its windows arrive, in order of time, or its pages, in any order and in several readings.
+ * Rows up to the cursor were sent by an earlier run: they are held back until all of them are there, and sent again
+ * only if their digest differs from `digest`, that of the state. Too many rows to hold are sent from the next reading;
+ * if there is none, or it lacks one of them, the cursor stays, and the next run sends them. Rows before `from` do not
+ * belong to the entity's window. `lookback` and `from` in milliseconds.
  */
 export const trackPartition = (cursor: O.Option<number>, digest: string, lookback: number, from: number) => {
   const ids = new Set<string>()
@@ -233,9 +250,13 @@ export const trackPartition = (cursor: O.Option<number>, digest: string, lookbac
     }
   }
 }
+
 export type PartitionTracker = ReturnType<typeof trackPartition>
 
-/** Up to when each entity of a state was read, in milliseconds, by entity key; undefined: not read yet. `isWhole`: up to the end of a run. */
+/**
+ * Up to when each entity of a state was read, in milliseconds, by entity key; undefined: not read yet. `isWhole`: up to
+ * the end of a run.
+ */
 export const readEntityCursors = (
   stream: string,
   state: unknown,
@@ -254,8 +275,9 @@ export const readEntityCursors = (
   )
 
 /**
- * The state from which the next run sends the rows of these entities again, from a second before the given time on (milliseconds, by entity
- * key); the cursors of the others stay. An entity that the state has not read stays as it is: it is read from the start date.
+ * The state from which the next run sends the rows of these entities again, from a second before the given time on
+ * (milliseconds, by entity key); the cursors of the others stay. An entity that the state has not read stays as it is:
+ * it is read from the start date.
  */
 export const rewindEntities = (
   stream: string,

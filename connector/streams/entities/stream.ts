@@ -53,8 +53,9 @@ import {
 const day = 86_400_000
 
 /**
- * How far each run reads back whatever the config says, milliseconds. The cursor is the time of an answer, and a row may become visible
- * later than its mention time, or be stamped by a clock that is behind or in another zone. Of the rows that come again, none is sent unless one is new.
+ * How far each run reads back whatever the config says, milliseconds. The cursor is the time of an answer, and a row
+ * may become visible later than its mention time, or be stamped by a clock that is behind or in another zone. Of the
+ * rows that come again, none is sent unless one is new.
  */
 const minLookback = day
 
@@ -253,7 +254,9 @@ const startPartitions = (entities: ReadonlyArray<Entity>, { partitions }: Entity
 
 const incompleteFailure = ({ name }: EntityDefinition, count: number): Failure =>
   transientFailure(
-    `${name}: ${count === 1 ? 'one entity was' : `${count} entities were`} not read completely, and a full refresh without them would delete their rows. The warnings name them. Run again, or sync the stream incrementally, which leaves them for the next run.`,
+    `${name}: ${count === 1 ? 'one entity was' : `${count} entities were`} not read ` +
+      'completely, and a full refresh without them would delete their rows. The warnings name ' +
+      'them. Run again, or sync the stream incrementally, which leaves them for the next run.',
   )
 
 /** How a partition's state marks an entity that was found in the reviews. */
@@ -262,7 +265,10 @@ const seenMember = ({ isFromReviews }: Entity): Pick<EntityPartition, 'seen'> =>
 /** The attributes that every record has: its entity, and the mention time as cursor. */
 type EntityRecord = { readonly entityType: unknown; readonly entityId: unknown; readonly mentionTime: unknown }
 
-/** A stream of an operation that lists rows by entity. `key` identifies a row of an entity; `list` is the name of the rows in messages. */
+/**
+ * A stream of an operation that lists rows by entity. `key` identifies a row of an entity; `list` is the name of the
+ * rows in messages.
+ */
 export const createEntityStream = <A extends EntityRecord>({
   name,
   list,

@@ -33,6 +33,7 @@ type Step = EntityWindow & { readonly to: number; readonly expected: EntityRows[
 const second = 1000
 const day = 86_400_000
 const maxAttempts = 3
+
 /** The most requests for an entity: a service whose rows do not end is left with it. */
 const maxRequests = 100_000
 
@@ -73,9 +74,9 @@ const createAsker = (reader: EntityReader): EntityAsker => {
 export const endOfRun = (reader: EntityReader): number => reader.cutoff() ?? reader.now() + day
 
 /**
- * Reads an entity's window in steps, in order of time. A step that may have more rows than its answer is halved; after one that
- * is less than half full, steps become twice as long. Only a step of one second, and an entity of a service that ignores dates,
- * is read page by page.
+ * Reads an entity's window in steps, in order of time. A step that may have more rows than its answer is halved; after
+ * one that is less than half full, steps become twice as long. Only a step of one second, and an entity of a service
+ * that ignores dates, is read page by page.
  */
 export async function* readEntity(all: EntityReader, window: EntityWindow): AsyncGenerator<EntityResult> {
   const reader = createAsker(all)
@@ -131,7 +132,10 @@ type StepRead =
   | { readonly _tag: 'Complete'; readonly answer: EntityRows | undefined; readonly isSparse: boolean }
   | { readonly _tag: 'Cut'; readonly answer?: EntityRows | undefined }
 
-/** The step after a window that was cut: a part for each page that the answer tells, or half of it; milliseconds, whole seconds. */
+/**
+ * The step after a window that was cut: a part for each page that the answer tells, or half of it; milliseconds, whole
+ * seconds.
+ */
 const shorten = (length: number, pages = 2): number =>
   Math.ceil((length - 1) / Math.min(8, Math.max(2, pages)) / second) * second
 
@@ -168,7 +172,9 @@ const askStep = async (reader: EntityReader, step: Step): Promise<EntityAnswer |
   }
 }
 
-/** A row this close to an end of the step (milliseconds) may be missing: it is not known which rows the bounds include. */
+/**
+ * A row this close to an end of the step (milliseconds) may be missing: it is not known which rows the bounds include.
+ */
 const edge = 1000
 
 /** Whether rows are missing that lie well inside the step: they were deleted, or the answer is not what it seems. */
@@ -216,8 +222,8 @@ const askBehind = async (
   }
   const witnesses = Math.min(4, Math.floor((rows.length - 1) / 2))
   if (rows.length === reader.shown.longest && witnesses > 0) {
-    // As many rows as ever before: a limit may have cut them that is not told. The last rows of the first page are asked for with
-    // room behind them: the end is where they stand.
+    // As many rows as ever before: a limit may have cut them that is not told. The last rows of the first page are
+    // asked for with room behind them: the end is where they stand.
     const perPage = rows.length - witnesses
     const end = keysOf(await reader.ask({ ...request, page: firstPage + 1, perPage }))
     if (end.some((one) => !known.has(one))) return 'cut'

@@ -237,7 +237,8 @@ test('a proxy that is down is named, and no variable means nothing to it', async
       await startClient(base_url, { [variable]: `127.0.0.1:${port}` }).send(lookupSources)({})(),
     )
     expect(failure.message).toBe(
-      `look up sources: the proxy 127.0.0.1:${port} (${variable}) gives no connection (ECONNREFUSED). Check ${variable}, or run again later.`,
+      `look up sources: the proxy 127.0.0.1:${port} (${variable}) gives no ` +
+        `connection (ECONNREFUSED). Check ${variable}, or run again later.`,
     )
   }
 })

@@ -34,7 +34,10 @@ const rateLimitError = (retryAfter?: number): ApiError => ({
   ...defined({ retryAfter }),
 })
 
-/** A service that accepts `limit` requests in each window; a window begins with the first request after the previous one. */
+/**
+ * A service that accepts `limit` requests in each window; a window begins with the first request after the previous
+ * one.
+ */
 const windowedService = (limit: number, length: number, sendsRetryAfter: boolean) => {
   let start = Number.NEGATIVE_INFINITY
   let accepted = 0
@@ -61,7 +64,10 @@ const tokenBucketService = (interval: number, burst: number) => {
   }
 }
 
-/** Sends `count` requests one after another, each taking `latency`; a refused one again after the delays of the retry policy. */
+/**
+ * Sends `count` requests one after another, each taking `latency`; a refused one again after the delays of the retry
+ * policy.
+ */
 const runRequests = async (service: ReturnType<typeof windowedService>, count: number, latency: number) => {
   const { clock, pass } = createFakeClock()
   const { run } = createThrottle(unlimitedLimiter, clock, 600_000)

@@ -45,7 +45,9 @@ test('requests fail at once where Redis is out of reach, with a message that has
         _tag: 'RateLimiter',
         cause: {
           _tag: 'Transient',
-          message: `rate_limit.redis_url: Redis at 127.0.0.1:${port} cannot be reached (ECONNREFUSED). Start it, or take redis_url out of the config.`,
+          message:
+            `rate_limit.redis_url: Redis at 127.0.0.1:${port} cannot be reached ` +
+            '(ECONNREFUSED). Start it, or take redis_url out of the config.',
         },
       }),
     )

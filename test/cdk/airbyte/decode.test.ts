@@ -23,7 +23,8 @@ const visits = destinationCatalog(configuredStream('visit_records', { primary_ke
 describe('Airbyte lines for a destination', () => {
   it('are records as they came, states and statuses', async () => {
     const lines = [
-      '{"type":"RECORD","record":{"stream":"visit_records","data":{"id":9007199254740993, "x":"\\u00e9"},"emitted_at":1}}',
+      '{"type":"RECORD","record":{"stream":"visit_records","data":{"id":9007199254740993, ' +
+        '"x":"\\u00e9"},"emitted_at":1}}',
       {
         type: 'STATE',
         state: { type: 'STREAM', stream: { stream_descriptor: { name: 'visit_records' }, stream_state: {} } },
@@ -42,8 +43,12 @@ describe('Airbyte lines for a destination', () => {
     [
       'adds its counts and leaves the rest as it came',
       'visit_records',
-      '{"type": "STATE", "state": {"type":"STREAM","stream":{"stream_descriptor":{"name":"visit_records"},"stream_state":{"n":12345678901234567890}},"sourceStats":{"recordCount":0.0} }, "x":1}',
-      '{"type": "STATE", "state": {"type":"STREAM","stream":{"stream_descriptor":{"name":"visit_records"},"stream_state":{"n":12345678901234567890}},"sourceStats":{"recordCount":0.0},"destinationStats":{"recordCount":1.0,"rejectedRecordCount":0.0}}, "x":1}\n',
+      '{"type": "STATE", "state": ' +
+        '{"type":"STREAM","stream":{"stream_descriptor":{"name":"visit_records"},"stream_state":{"n":12345678901234567890}},"sourceStats":{"recordCount":0.0} ' +
+        '}, "x":1}',
+      '{"type": "STATE", "state": ' +
+        '{"type":"STREAM","stream":{"stream_descriptor":{"name":"visit_records"},"stream_state":{"n":12345678901234567890}},"sourceStats":{"recordCount":0.0},"destinationStats":{"recordCount":1.0,"rejectedRecordCount":0.0}}, ' +
+        '"x":1}\n',
     ],
     [
       'replaces counts that are there',
@@ -182,7 +187,8 @@ describe('Airbyte lines for a destination', () => {
       [
         'log',
         'warn',
-        'Line 3 of the input is a state whose source counted 2 records of a since the state before; 1 came. No list is taken as complete because of it.',
+        'Line 3 of the input is a state whose source counted 2 records of a since ' +
+          'the state before; 1 came. No list is taken as complete because of it.',
       ],
       ['finished', 'a', 'changes'],
       ['finished', 'b', 'everything'],

@@ -298,7 +298,8 @@ describe('a key that the config does not have', () => {
 
   it('is named too where a required key is missing for it', async () => {
     await expect(load({ base_ulr: 'x' })).rejects.toThrow(
-      'base_url is missing, expected string. base_ulr is no key of the config and has no effect (did you mean base_url?).',
+      'base_url is missing, expected string. base_ulr is no key ' +
+        'of the config and has no effect (did you mean base_url?).',
     )
   })
 

@@ -64,7 +64,8 @@ describe('encodeSinger', () => {
     ])
     expect(run.log).toEqual([
       'INFO METRIC: {"type":"counter","metric":"record_count","value":2,"tags":{"stream":"reviews"}}',
-      'INFO METRIC: {"type":"timer","metric":"sync_duration","value":1,"tags":{"stream":"reviews","status":"succeeded"}}',
+      'INFO METRIC: ' +
+        '{"type":"timer","metric":"sync_duration","value":1,"tags":{"stream":"reviews","status":"succeeded"}}',
     ])
   })
 

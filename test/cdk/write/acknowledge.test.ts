@@ -34,7 +34,10 @@ const printState = (checkpoint: CheckpointMessage): string => {
 }
 const rejection = { key: null, reason: 'wrong', batch: null }
 
-/** A queue whose policy allows any number of rejections, with the lines it emitted (or tried to) and the errors it reported. */
+/**
+ * A queue whose policy allows any number of rejections, with the lines it emitted (or tried to) and the errors it
+ * reported.
+ */
 const createTestQueue = ({ emit = async () => undefined, ...more }: Partial<AckQueueOptions> = {}) => {
   const lines: Array<string> = []
   const errors: Array<AckError> = []
@@ -131,16 +134,20 @@ describe('the acknowledgement queue', () => {
     )
   })
 
-  it('holds the states of a stream back while it has only rejections, and emits them after its first accepted record', async () => {
-    const { queue, add, emitted } = createTestQueue()
-    queue.reject(add('a'), rejection)
-    queue.accept(add('b'))
-    queue.addState(state('s', 'a'))
-    queue.addState(state('t', 'b'))
-    expect(await emitted()).toEqual(['t 1+0'])
-    queue.accept(add('a'))
-    expect(await emitted()).toEqual(['t 1+0', 's 0+1'])
-  })
+  it(
+    'holds the states of a stream back while it has only ' +
+      'rejections, and emits them after its first accepted record',
+    async () => {
+      const { queue, add, emitted } = createTestQueue()
+      queue.reject(add('a'), rejection)
+      queue.accept(add('b'))
+      queue.addState(state('s', 'a'))
+      queue.addState(state('t', 'b'))
+      expect(await emitted()).toEqual(['t 1+0'])
+      queue.accept(add('a'))
+      expect(await emitted()).toEqual(['t 1+0', 's 0+1'])
+    },
+  )
 
   const sharedBy = (...names: ReadonlyArray<string>): CheckpointMessage => ({
     _tag: 'SharedCheckpoint',

@@ -48,7 +48,8 @@ describe('a failure says what is wrong and what to do', () => {
   it.each([
     [
       rejectionFailure({ ...tenPercent, onReject: 'fail' }, 's', rejection, countsOf(9, 1)),
-      's: record 7 was rejected: email is missing. Correct it, or set on_reject to continue and give a dead_letter_path.',
+      's: record 7 was rejected: email is missing. Correct it, ' +
+        'or set on_reject to continue and give a dead_letter_path.',
     ],
     [
       rejectionFailure(tenPercent, 's', rejection, countsOf(200, 21)),

@@ -640,7 +640,8 @@ describe('a run says why it ends:', () => {
     return [...failures, ...inputFailures]
   }
   const visitsEnd =
-    'visits: the input ended before the stream was complete. What its states cover is written; run again to go on from there.'
+    'visits: the input ended before the stream was complete. What ' +
+    'its states cover is written; run again to go on from there.'
 
   it.each<[string, ReadonlyArray<Message>, Partial<WriteRun>, Failure]>([
     [
@@ -651,7 +652,8 @@ describe('a run says why it ends:', () => {
         sinks: new Map(['a', 'b'].map((name) => [name, createAcceptingSink().sink])),
       },
       configFailure(
-        'The stream patients goes to the object patients, which does not exist. Name it a or b, or name its object under streams in the config.',
+        'The stream patients goes to the object patients, which does not exist. ' +
+          'Name it a or b, or name its object under streams in the config.',
       ),
     ],
     [
@@ -659,7 +661,8 @@ describe('a run says why it ends:', () => {
       [started('patients'), streamEnd()],
       {},
       configFailure(
-        'The stream patients goes to the object patients, which does not exist. Name it things, or name its object under streams in the config.',
+        'The stream patients goes to the object patients, which does not exist. ' +
+          'Name it things, or name its object under streams in the config.',
       ),
     ],
     [

@@ -126,7 +126,8 @@ describe('check', () => {
         {
           status: 'FAILED',
           message:
-            'visit_records: what answers at base_url is not the service (it is a page in HTML). Check base_url; a proxy or a login page may stand between.',
+            'visit_records: what answers at base_url is not the service (it is a page ' +
+            'in HTML). Check base_url; a proxy or a login page may stand between.',
         },
       ],
     ])
@@ -237,18 +238,22 @@ describe('write', () => {
     expect(JSON.stringify(request)).not.toMatch(/phone|address/)
   })
 
-  it('fails for a stream without COMPLETE where the catalog has ids, keeps the states, and hides no error of the source', async () => {
-    const sandbox = await startSandbox()
-    const input = formatStream(airbyteFormat, 'locations', 'code', locationRows(1, 4)).slice(0, -1)
-    const withIds = configuredCatalogOf({ locations: 'code' }, { generation_id: 1, minimum_generation_id: 0 })
-    const outcome = await write(config(sandbox), withIds, formatLines(input))
-    expect([outcome.status, states(outcome).length, errors(outcome)]).toEqual([1, 1, []])
-    expect(outcome.stdout).toContain(
-      '{"type":"LOG","log":{"level":"ERROR","message":"locations: the input ended before the stream was complete.',
-    )
-    const without = await write(config(sandbox), configuredCatalogOf({ locations: 'code' }), formatLines(input))
-    expect([without.status, states(without).length, errors(without)]).toEqual([0, 1, []])
-  })
+  it(
+    'fails for a stream without COMPLETE where the catalog has ' +
+      'ids, keeps the states, and hides no error of the source',
+    async () => {
+      const sandbox = await startSandbox()
+      const input = formatStream(airbyteFormat, 'locations', 'code', locationRows(1, 4)).slice(0, -1)
+      const withIds = configuredCatalogOf({ locations: 'code' }, { generation_id: 1, minimum_generation_id: 0 })
+      const outcome = await write(config(sandbox), withIds, formatLines(input))
+      expect([outcome.status, states(outcome).length, errors(outcome)]).toEqual([1, 1, []])
+      expect(outcome.stdout).toContain(
+        '{"type":"LOG","log":{"level":"ERROR","message":"locations: the input ended before the stream was complete.',
+      )
+      const without = await write(config(sandbox), configuredCatalogOf({ locations: 'code' }), formatLines(input))
+      expect([without.status, states(without).length, errors(without)]).toEqual([0, 1, []])
+    },
+  )
 
   it('changes nothing for a cleared, a skipped or an empty stream, and says so', async () => {
     const sandbox = await startSandbox({ locations: 1 })
@@ -431,31 +436,36 @@ describe('write', () => {
     expect((await sandbox.truth()).locations.flatMap(({ code, active }) => (active ? [] : [code]))).toEqual(['W2'])
   })
 
-  it('deactivates locations that are no longer on a complete list, shows the plan in a dry run, and refuses a list that is cut off', async () => {
-    const sandbox = await startSandbox({ locations: 1 })
-    const ledger = newTempPath('ledger')
-    const settings = config(sandbox, { reconcile: { ledger_path: ledger } })
-    const list = (to: number) => formatLines(formatStream(airbyteFormat, 'locations', 'code', locationRows(1, to)))
-    const catalog = configuredCatalogOf({ locations: 'code' })
-    const inactive = async () => (await sandbox.truth()).locations.flatMap(({ code, active }) => (active ? [] : [code]))
-    expect((await write(settings, catalog, list(21))).status).toBe(0)
+  it(
+    'deactivates locations that are no longer on a complete list, ' +
+      'shows the plan in a dry run, and refuses a list that is cut off',
+    async () => {
+      const sandbox = await startSandbox({ locations: 1 })
+      const ledger = newTempPath('ledger')
+      const settings = config(sandbox, { reconcile: { ledger_path: ledger } })
+      const list = (to: number) => formatLines(formatStream(airbyteFormat, 'locations', 'code', locationRows(1, to)))
+      const catalog = configuredCatalogOf({ locations: 'code' })
+      const inactive = async () =>
+        (await sandbox.truth()).locations.flatMap(({ code, active }) => (active ? [] : [code]))
+      expect((await write(settings, catalog, list(21))).status).toBe(0)
 
-    const requestsBefore = sandbox.stats().requests.syncLocations
-    const dry = await write(settings, catalog, list(20), '--dry-run')
-    expect([dry.status, states(dry), sandbox.stats().requests.syncLocations]).toEqual([0, [], requestsBefore])
-    expect(dry.stdout).toContain('locations: 0 created, 19 updated, 1 to deactivate.')
-    expect(dry.stdout).toContain('locations: deactivate W20')
-    expect(await inactive()).toEqual([])
+      const requestsBefore = sandbox.stats().requests.syncLocations
+      const dry = await write(settings, catalog, list(20), '--dry-run')
+      expect([dry.status, states(dry), sandbox.stats().requests.syncLocations]).toEqual([0, [], requestsBefore])
+      expect(dry.stdout).toContain('locations: 0 created, 19 updated, 1 to deactivate.')
+      expect(dry.stdout).toContain('locations: deactivate W20')
+      expect(await inactive()).toEqual([])
 
-    const cut = await write(settings, catalog, list(11))
-    expect(cut.status).toBe(1)
-    expect(errors(cut)).toMatchObject([{ message: expect.stringContaining('10 of 20 locations') }])
-    expect(await inactive()).toEqual([])
+      const cut = await write(settings, catalog, list(11))
+      expect(cut.status).toBe(1)
+      expect(errors(cut)).toMatchObject([{ message: expect.stringContaining('10 of 20 locations') }])
+      expect(await inactive()).toEqual([])
 
-    expect((await write(settings, catalog, list(20))).status).toBe(0)
-    expect(await inactive()).toEqual(['W20'])
-    expect(readFileSync(ledger, 'utf8')).toContain('{"code":"W20","codeType":null,"active":false}')
-  })
+      expect((await write(settings, catalog, list(20))).status).toBe(0)
+      expect(await inactive()).toEqual(['W20'])
+      expect(readFileSync(ledger, 'utf8')).toContain('{"code":"W20","codeType":null,"active":false}')
+    },
+  )
 
   it('sends the values of objects unchanged, integers beyond 2^53 too', async () => {
     const sandbox = await startSandbox()

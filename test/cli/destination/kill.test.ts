@@ -78,7 +78,9 @@ const readSingerStates = (stdout: string): Acknowledged => {
   return { positions, accepted: 0, rejected: 0 }
 }
 
-/** The program, its protocol, its arguments, the reader of its output, and after how many bytes of output it is killed. */
+/**
+ * The program, its protocol, its arguments, the reader of its output, and after how many bytes of output it is killed.
+ */
 type Case = readonly [
   ProgramName,
   MessageFormat,

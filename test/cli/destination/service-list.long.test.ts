@@ -116,7 +116,8 @@ describe.each(cases)('%s against the list of a %s service', (_name, _kind, run, 
     expect(planned.status).toBe(0)
     expect(planned.log).toEqual([
       'INFO locations: 1 created, 1 updated, 0 unchanged, 1 to deactivate; the service lists 5.',
-      `INFO locations: update LOC-1001 (INTERNAL): name ${JSON.stringify(first?.name)} -> "Renamed"; city null -> "Austin"`,
+      'INFO locations: update LOC-1001 (INTERNAL): name ' +
+        `${JSON.stringify(first?.name)} -> "Renamed"; city null -> "Austin"`,
       'INFO locations: deactivate LOC-1002 (INTERNAL): active true -> false',
       'INFO locations: create NEW (INTERNAL): name null -> "Fresh"; labels null -> ["a"]',
       expect.stringMatching(/^INFO locations: 3 active locations of the service are not on the list/),
@@ -196,7 +197,9 @@ describe.each(cases)('%s against the list of a %s service', (_name, _kind, run, 
   })
 })
 
-/** A service that keeps what it is sent as `keep` says, and lists it as `list` does; `list` gets the request's number. */
+/**
+ * A service that keeps what it is sent as `keep` says, and lists it as `list` does; `list` gets the request's number.
+ */
 const startService = async (
   seed: ReadonlyArray<Row>,
   list: (rows: ReadonlyArray<Row>, query: URLSearchParams, count: number) => readonly [number, unknown],

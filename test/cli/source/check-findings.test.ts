@@ -252,7 +252,8 @@ describe('check says of entities', () => {
       },
     ])
     expect(warnings).toContain(
-      `entities.location_ids: the service does not know 7 (${reason}). Correct it or take it out; a run reads the others.`,
+      'entities.location_ids: the service does not know 7 ' +
+        `(${reason}). Correct it or take it out; a run reads the others.`,
     )
     expect(status).toBe(0)
   })

@@ -9,7 +9,10 @@ const day = 86_400_000
 const at = Date.parse('2024-06-01T00:00:00Z')
 const toText = (time: number): string => new Date(time).toISOString()
 
-/** Reviews that all changed in one hour and were posted a month apart, from a service that reads back one year unless it is asked for more. */
+/**
+ * Reviews that all changed in one hour and were posted a month apart, from a service that reads back one year unless it
+ * is asked for more.
+ */
 const startService = () =>
   startServer(({ body, url }, response) => {
     const { modifiedTimeFrom, offset = 0, limit = 1000, mentionTimeAfter, mentionTimeBefore } = JSON.parse(body)

@@ -181,7 +181,8 @@ describe.each(Object.entries(refusals))('a service that answers a page behind th
 describe('a refused page', () => {
   it('of several entities is not the end of those that have more rows than the others', async () => {
     const many = { '10': rowsFrom(1000, 3), '11': rowsFrom(2000, 47) } as Readonly<Record<string, ReadonlyArray<Row>>>
-    // The service serves 20 rows of an entity and tells nothing of it, and refuses a page that one of the entities lacks.
+    // The service serves 20 rows of an entity and tells nothing of it, and refuses a page that one of the entities
+    // lacks.
     const { run } = await startRuns('comments', { location_ids: ['10', '11'] }, ({ ids, page, pageOf }) => {
       const blocks = ids.map((id) => ({ id, rows: pageOf(many[id] ?? [], 20) }))
       return page > 0 && blocks.some(({ rows }) => rows.length === 0) ? { refusal: [404, 404] } : blocks

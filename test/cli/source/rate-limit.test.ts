@@ -65,8 +65,8 @@ describe('a 429 in the middle of a scan', () => {
 })
 
 /**
- * A service that refuses the second page once, while the first is still being printed: its reader takes records only after that.
- * `catalog`: what selects the stream `reviews`.
+ * A service that refuses the second page once, while the first is still being printed: its reader takes records only
+ * after that. `catalog`: what selects the stream `reviews`.
  */
 const readSlowly = async (command: typeof sourceReadCommand, catalog: object) => {
   let refuse = (): void => undefined

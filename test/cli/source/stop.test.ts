@@ -69,8 +69,8 @@ it.concurrent.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
 )
 
 /**
- * Runs a command whose reader rests once so many bytes have come, until what we let wait is full in the middle of a page,
- * and asks it to stop there.
+ * Runs a command whose reader rests once so many bytes have come, until what we let wait is full in the middle of a
+ * page, and asks it to stop there.
  */
 const stopWhileBlocked = (program: ProgramName, args: ReadonlyArray<string>, signal: NodeJS.Signals) =>
   new Promise<{ readonly stdout: string; readonly died: NodeJS.Signals | null; readonly status: number | null }>(

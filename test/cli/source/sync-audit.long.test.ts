@@ -53,7 +53,9 @@ const keys: Readonly<Record<string, readonly [key: ReadonlyArray<string>, hashed
 }
 const deletedAt = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
 
-/** The rows of the newest version of each parent that are not deleted, and the sum of their hashes, from the rows alone. */
+/**
+ * The rows of the newest version of each parent that are not deleted, and the sum of their hashes, from the rows alone.
+ */
 const expectedOf = (stream: string, sent: ReadonlyArray<SentRow>) => {
   const [key, hashed] = keys[stream] ?? [[], []]
   const timeColumn = hashed.find((name) => /Time$/.test(name))

@@ -12,7 +12,9 @@ export type ExpectedRecord = {
 
 type Json = { [name: string]: unknown }
 
-/** What is to leave of a record, by what it says and by `Review.decode`; undefined where its key or cursor is broken. */
+/**
+ * What is to leave of a record, by what it says and by `Review.decode`; undefined where its key or cursor is broken.
+ */
 export const expectRecord = (record: JsonNode): ExpectedRecord | undefined => {
   if (record.tag !== 'object') return undefined
   const of = (name: string) => record.members.filter(([key]) => key.value === name)

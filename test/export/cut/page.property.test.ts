@@ -15,7 +15,9 @@ const parseRecord = (json: Uint8Array): unknown =>
     return typeof value === 'bigint' || Number.isFinite(value) ? value : 'infinite'
   })
 
-/** The paths of the texts that hold a replacement character, each of which the generator wrote as half a surrogate pair. */
+/**
+ * The paths of the texts that hold a replacement character, each of which the generator wrote as half a surrogate pair.
+ */
 const replacedPaths = (value: unknown, path = ''): ReadonlyArray<string> => {
   if (typeof value === 'string') return value.includes('\ufffd') ? [path] : []
   if (typeof value !== 'object' || value === null) return []
@@ -62,7 +64,8 @@ describe('cutter, against the codec', () => {
             field,
           ).toBe(true)
       }),
-      // With some other seeds, the reference above and the cutter differ on an integer that is written with an exponent.
+      // With some other seeds, the reference above and the cutter differ on an integer that is written with an
+      // exponent.
       draws(1000, 20_261_121),
     )
     expect(counts.cut).toBeGreaterThan(750)

@@ -1,7 +1,9 @@
 import type { ConfiguredStream, Connection, Json } from './connection'
 import { mapColumn, toDestinationName } from './mappers'
 
-/** A source is asked to append where the destination is asked to update or delete. airbyte-platform: CatalogTransforms. */
+/**
+ * A source is asked to append where the destination is asked to update or delete. airbyte-platform: CatalogTransforms.
+ */
 export const toSourceCatalog = (streams: ReadonlyArray<ConfiguredStream>): Json => ({
   streams: streams.map((configured) =>
     ['update', 'soft_delete'].includes(configured.destination_sync_mode)
@@ -28,7 +30,9 @@ const toPlainType = (schema: Json): Json => {
   }
 }
 
-/** A schema made from the top-level columns, as the mappers leave them. airbyte-mappers: DestinationCatalogGenerator. */
+/**
+ * A schema made from the top-level columns, as the mappers leave them. airbyte-mappers: DestinationCatalogGenerator.
+ */
 export const toDestinationSchema = (connection: Connection, { stream }: ConfiguredStream): Json => ({
   $schema: 'http://json-schema.org/schema#',
   type: 'object',

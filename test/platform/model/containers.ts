@@ -19,8 +19,8 @@ const redirections = (verb: Verb): string => {
 }
 
 /**
- * The script that runs instead of the image's ENTRYPOINT, as process 1 of the container. The connector is a grandchild of it, and
- * learns of the end of the sync by its pipes alone. airbyte-platform: ContainerCommandFactory.
+ * The script that runs instead of the image's ENTRYPOINT, as process 1 of the container. The connector is a grandchild
+ * of it, and learns of the end of the sync by its pipes alone. airbyte-platform: ContainerCommandFactory.
  */
 export const containerScript = (
   verb: Verb,

@@ -27,8 +27,8 @@ export const toDestinationRecord = (connection: Connection, { record: given }: J
 export type Counted = { readonly records: number; readonly filtered: number }
 
 /**
- * A state as the destination gets it: with an integer `id`, and with `sourceStats`, which are the source's own or the platform's
- * count, less what a row filter dropped. airbyte-platform: StateEnricher.
+ * A state as the destination gets it: with an integer `id`, and with `sourceStats`, which are the source's own or the
+ * platform's count, less what a row filter dropped. airbyte-platform: StateEnricher.
  */
 export const toDestinationState = (
   connection: Connection,
@@ -48,8 +48,8 @@ export const toDestinationState = (
 }
 
 /**
- * The state `{}` of each full refresh that cannot be resumed and sent none. A stream that the source skipped gets one too.
- * airbyte-platform: MissingStateInjector.
+ * The state `{}` of each full refresh that cannot be resumed and sent none. A stream that the source skipped gets one
+ * too. airbyte-platform: MissingStateInjector.
  */
 export const missingStates = (
   streams: ReadonlyArray<ConfiguredStream>,
@@ -67,8 +67,8 @@ export const missingStates = (
     }))
 
 /**
- * After a source that exited with 0: COMPLETE for every stream, whatever the source said of it. The time is printed as a Java
- * double. airbyte-platform: ReplicationWorkerHelper.
+ * After a source that exited with 0: COMPLETE for every stream, whatever the source said of it. The time is printed as
+ * a Java double. airbyte-platform: ReplicationWorkerHelper.
  */
 export const completeLines = (
   connection: Connection,
@@ -86,7 +86,9 @@ export const completeLines = (
 
 export const blockCharacters = 8192
 
-/** Text leaves in blocks, not per message: what does not fill one waits. airbyte-platform: AirbyteMessageBufferedWriter. */
+/**
+ * Text leaves in blocks, not per message: what does not fill one waits. airbyte-platform: AirbyteMessageBufferedWriter.
+ */
 export const takeBlocks = (text: string): { readonly blocks: string; readonly rest: string } => {
   const full = text.length - (text.length % blockCharacters)
   return { blocks: text.slice(0, full), rest: text.slice(full) }

@@ -75,7 +75,10 @@ export const toInputState = ({ isGlobal, shared, states }: Kept): ReadonlyArray<
   return streams.length === 0 ? undefined : streams.map((stream) => ({ type: 'STREAM', stream }))
 }
 
-/** A Clear says that a state is gone by a state without its content; where none was kept, nothing. airbyte-platform: EmptyAirbyteSource. */
+/**
+ * A Clear says that a state is gone by a state without its content; where none was kept, nothing. airbyte-platform:
+ * EmptyAirbyteSource.
+ */
 export const clearingStates = (
   { isGlobal, states }: Kept,
   streams: ReadonlyArray<ConfiguredStream>,
@@ -92,7 +95,10 @@ export const clearingStates = (
     : lost.map((stream) => toMessage({ type: 'STREAM', stream }))
 }
 
-/** What an attempt, counted from 1, starts with. airbyte-platform: AttemptHandler, ReplicationInputHydrator, CatalogTransforms. */
+/**
+ * What an attempt, counted from 1, starts with. airbyte-platform: AttemptHandler, ReplicationInputHydrator,
+ * CatalogTransforms.
+ */
 export const prepareAttempt = (
   { definition, streams }: Connection,
   job: Job,
@@ -126,7 +132,10 @@ export const prepareAttempt = (
   }
 }
 
-/** What is kept once the destination has given back a state: one without content deletes. airbyte-platform: SyncPersistence. */
+/**
+ * What is kept once the destination has given back a state: one without content deletes. airbyte-platform:
+ * SyncPersistence.
+ */
 export const keepState = (kept: Kept, state: Json): Kept => {
   const isGlobal = state.type === 'GLOBAL'
   const body = (isGlobal ? state.global : state.stream) as Json

@@ -25,7 +25,10 @@ export const mapRecord = (connection: Connection, stream: string, data: Json): J
       : { ...others, [`${column}_hashed`]: hash(value) }
   }, data)
 
-/** Prefix and namespace are put on catalogue, records and states for the destination. airbyte-platform: NamespacingMapper. */
+/**
+ * Prefix and namespace are put on catalogue, records and states for the destination. airbyte-platform:
+ * NamespacingMapper.
+ */
 export const toDestinationName = ({ prefix = '', namespace }: Connection, { name, ...own }: Descriptor): Descriptor => {
   const space = namespace ?? own.namespace
   return { name: `${prefix}${name}`, ...(space === undefined || space === null ? {} : { namespace: space }) }

@@ -36,7 +36,10 @@ const toFailure = (origin: Origin, trace: Json): AttemptFailure => {
   }
 }
 
-/** Error traces by the time that they name, then exit codes, the source's first. airbyte-platform: ReplicationTask, FailureHelper. */
+/**
+ * Error traces by the time that they name, then exit codes, the source's first. airbyte-platform: ReplicationTask,
+ * FailureHelper.
+ */
 export const listFailures = ({
   traces,
   sourceStatus = 0,
@@ -75,7 +78,10 @@ export const mayRetry = ([first]: ReadonlyArray<AttemptFailure>): boolean => fir
 export const jobReason = ([first]: ReadonlyArray<AttemptFailure>): string | undefined =>
   first?.type === 'config_error' ? (first.internalMessage ?? 'Unknown failure reason') : first?.message
 
-/** What a check answers: a CONNECTION_STATUS counts whatever the exit status, and silence without an error is an exception. */
+/**
+ * What a check answers: a CONNECTION_STATUS counts whatever the exit status, and silence without an error is an
+ * exception.
+ */
 export const checkAnswer = (
   messages: ReadonlyArray<Json>,
   status: number,

@@ -112,8 +112,8 @@ export const noteComplete = (track: Track, stream: Descriptor): Track => ({
 })
 
 /**
- * The source's count, the platform's, and what the destination accepted and rejected must be the same; where not, it is only
- * logged. A destination that gives no counts is not compared.
+ * The source's count, the platform's, and what the destination accepted and rejected must be the same; where not, it is
+ * only logged. A destination that gives no counts is not compared.
  */
 const findMismatch = ({ records, sourceCount, key }: Staged, stats: Json | undefined): string | undefined => {
   const { recordCount = 0, rejectedRecordCount = 0 } = (stats ?? {}) as Readonly<Record<string, number>>

@@ -74,7 +74,9 @@ const runSql = async (path: string, sql: string): Promise<void> => {
 /** A file as `feedback snapshot` writes it: typed columns, objects as JSON, engagements under one name. */
 const createSnapshot = async (name: string): Promise<string> => {
   const path = join(folder, name)
-  const contents = `[{"id":90071992547409933,"question":"Review","response":"So very kind","questionType":"Free Form (Text Area)","questionCode":"COMMENT","noOfSentiments":1,"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}]`
+  const contents =
+    '[{"id":90071992547409933,"question":"Review","response":"So very kind","questionType":"Free Form (Text ' +
+    'Area)","questionCode":"COMMENT","noOfSentiments":1,"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}]'
   await runSql(
     path,
     `CREATE TABLE reviews (
@@ -103,7 +105,11 @@ describe('a sandbox from a snapshot', () => {
     })
     const [text] = (await page.text()).split(',"filter"')
     expect(text).toBe(
-      `{"reviews":[{"id":9007199254740993,"modifiedTime":"2026-05-01T10:00:00.123Z","surveyBarCode":"SB1","location":{"id":77,"name":"Old Mill"},"provider":{"id":8,"name":"Ada","npi":"123"},"source":{"id":5,"name":"Forum"},"mentionTime":"2026-04-30T10:00:00.000Z","rating":4.0,"reviewScore":5.0,"contents":[{"id":90071992547409933,"question":"Review","response":"So very kind","questionType":"Free Form (Text Area)","questionCode":"COMMENT","noOfSentiments":1,"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}],"engagements":[{"engagement":"Thanks"}],"mood":{"a":{"b":1}},"x":2,"visitRecordId":"V1","brand":[{"id":1,"name":"B"}]},{"id":2,"modifiedTime":"2026-05-02T10:00:00.000Z","location":{"id":77,"name":"New Mill"},"source":{"id":101,"name":"Survey"},"rating":0.0}]`,
+      '{"reviews":[{"id":9007199254740993,"modifiedTime":"2026-05-01T10:00:00.123Z","surveyBarCode":"SB1","location":{"id":77,"name":"Old ' +
+        'Mill"},"provider":{"id":8,"name":"Ada","npi":"123"},"source":{"id":5,"name":"Forum"},"mentionTime":"2026-04-30T10:00:00.000Z","rating":4.0,"reviewScore":5.0,"contents":[{"id":90071992547409933,"question":"Review","response":"So ' +
+        'very kind","questionType":"Free Form (Text ' +
+        'Area)","questionCode":"COMMENT","noOfSentiments":1,"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}],"engagements":[{"engagement":"Thanks"}],"mood":{"a":{"b":1}},"x":2,"visitRecordId":"V1","brand":[{"id":1,"name":"B"}]},{"id":2,"modifiedTime":"2026-05-02T10:00:00.000Z","location":{"id":77,"name":"New ' +
+        'Mill"},"source":{"id":101,"name":"Survey"},"rating":0.0}]',
     )
     expect((await sandbox.truth()).deleted).toEqual([{ id: '3', modifiedTime: '2026-05-03T10:00:00.000Z' }])
   })

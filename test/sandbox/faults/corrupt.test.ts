@@ -76,7 +76,8 @@ describe('a fault of the first request', () => {
     const socket = net.connect(Number(port), hostname)
     const body = JSON.stringify(page)
     socket.write(
-      `POST ${operationPaths.exportReviews} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\naccessToken: ${sandbox.accessToken}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      `POST ${operationPaths.exportReviews} HTTP/1.1\r\nHost: x\r\nContent-Type: ` +
+        `application/json\r\naccessToken: ${sandbox.accessToken}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
     let pieces = 0
     for await (const _ of socket) if (++pieces === 5) break

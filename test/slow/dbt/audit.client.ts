@@ -66,7 +66,10 @@ it('finds tables equal whose rows are marked, and whose versions are all kept', 
   expect(answer(await audit('tombstones.json', ...appended, '--deep'))).toEqual([])
 })
 
-/** Damage to the content of a review of `feedback.damaged`: the column that is named, and SQL that sets it and changes something. */
+/**
+ * Damage to the content of a review of `feedback.damaged`: the column that is named, and SQL that sets it and changes
+ * something.
+ */
 const contentDamages: ReadonlyArray<readonly [column: string, assignment: string, condition: string]> = [
   ['rating', 'rating = NULL', 'rating IS NOT NULL'],
   ['rating', 'rating = rating - 0.25', 'rating IS NOT NULL'],

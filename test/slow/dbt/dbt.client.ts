@@ -90,7 +90,9 @@ const models = [...marts, ...scorecards]
 /** Words of patients, which a warehouse has only where it asks for them. */
 const withoutText = ['justification']
 
-/** The rows of every model as plain TypeScript computes them from the service's own data, with the settings of the page. */
+/**
+ * The rows of every model as plain TypeScript computes them from the service's own data, with the settings of the page.
+ */
 const compute = async (): Promise<ModelRows> => {
   const { reviews, deleted } = await service.sandbox.truth()
   const settings = { asOf: Date.parse(asOf), timeZone: 'Europe/Berlin', openDays: 14, lowScore: 1.5, minReviews: 5 }
@@ -167,10 +169,13 @@ it('runs over tombstones of Meltano without any other table, with the same numbe
 
 it('runs over a cache of PyAirbyte and its child tables, with the same numbers and texts', async () => {
   const profiles = join(service.files.path, 'profiles.yml')
-  const cache = `    cache:\n      type: duckdb\n      path: cached.duckdb\n      attach: [{ path: ${service.loads.cache}, alias: cache, read_only: true }]\n`
+  const cache =
+    `    cache:\n      type: duckdb\n      path: cached.duckdb\n      attach: ` +
+    `[{ path: ${service.loads.cache}, alias: cache, read_only: true }]\n`
   writeFileSync(profiles, readFileSync(profiles, 'utf8') + cache)
   const vars =
-    '{feedback_loader: pyairbyte, feedback_database: cache, feedback_schema: main, feedback_children: tables, feedback_with_text: true}'
+    '{feedback_loader: pyairbyte, feedback_database: cache, feedback_schema: ' +
+    'main, feedback_children: tables, feedback_with_text: true}'
   await project.dbt('build', '--exclude-resource-type', 'test', '--target', 'cache', '--vars', vars)
   const found = await project.readRows('duckdb', join(service.files.path, 'cached.duckdb'), relations)
   const texts = new Map(
@@ -207,9 +212,13 @@ it('runs over drawn reviews, which lack much and have times and values that none
   const snapshot = await loadReviews(reads, timeZone, path)
   snapshot.db.close()
   const profiles = join(service.files.path, 'profiles.yml')
-  const target = `    drawn:\n      type: duckdb\n      path: drawn_models.duckdb\n      attach: [{ path: ${path}, alias: drawn, read_only: true }]\n`
+  const target =
+    `    drawn:\n      type: duckdb\n      path: drawn_models.duckdb\n ` +
+    `     attach: [{ path: ${path}, alias: drawn, read_only: true }]\n`
   writeFileSync(profiles, readFileSync(profiles, 'utf8') + target)
-  const settings = `as_of: '${new Date(at).toISOString()}', time_zone: ${timeZone}, alert_open_days: ${openDays}, alert_score: ${lowScore}, min_reviews: ${minReviews}`
+  const settings =
+    `as_of: '${new Date(at).toISOString()}', time_zone: ${timeZone}, alert_open_days: ` +
+    `${openDays}, alert_score: ${lowScore}, min_reviews: ${minReviews}`
   const vars = `{feedback_loader: snapshot, feedback_database: drawn, feedback_schema: main, ${settings}}`
   await project.dbt('build', '--exclude-resource-type', 'test', '--target', 'drawn', '--vars', vars)
   const found = await project.readRows('duckdb', join(service.files.path, 'drawn_models.duckdb'), marts)

@@ -5,7 +5,10 @@ import { pythonProgram, requireOutput } from '../interop/shell'
 import type { Postgres } from './postgres'
 import { type Python, startAnswering, startPython } from './python'
 
-/** How a column holds its values; they are given as texts: instants in ISO 8601, times without zone with a space in place of the T. */
+/**
+ * How a column holds its values; they are given as texts: instants in ISO 8601, times without zone with a space in
+ * place of the T.
+ */
 export type ColumnKind = 'whole' | 'text' | 'instant' | 'naive' | 'decimal' | 'json'
 export type Columns = ReadonlyArray<readonly [name: string, kind: ColumnKind]>
 
@@ -28,7 +31,10 @@ export type Emulator = {
   readonly name: string
   /** Whether what it needs is here: test/slow/dbt.sh says what is not. */
   readonly isHere: boolean
-  /** How many random damages it finds in reasonable time, and how many to the content of rows, whose statements are long. */
+  /**
+   * How many random damages it finds in reasonable time, and how many to the content of rows, whose statements are
+   * long.
+   */
   readonly damages: number
   readonly contentDamages: number
   readonly run: (plan: EmulatedPlan, files: JsonFolder, postgres: Postgres) => Promise<EmulatedAnswers>

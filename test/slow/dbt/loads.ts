@@ -17,7 +17,10 @@ export type Loads = {
   readonly load: () => Promise<void>
 }
 
-/** What fills tables: `feedback sync`, Meltano's target (also with deletions as tombstones), Airbyte's tables laid by hand, PyAirbyte in DuckDB and in PostgreSQL. */
+/**
+ * What fills tables: `feedback sync`, Meltano's target (also with deletions as tombstones), Airbyte's tables laid by
+ * hand, PyAirbyte in DuckDB and in PostgreSQL.
+ */
 export type LoaderName = 'snapshot' | 'meltano' | 'tombstones' | 'airbyte' | 'cache' | 'pyairbyte'
 
 /** The streams that every loader reads. */

@@ -56,7 +56,10 @@ const serveDbt = (path: string, dbt: (args: ReadonlyArray<string>) => ReturnType
   return new Promise((resolve) => server.listen(path, resolve))
 }
 
-/** Prepares the page's commands: the package as a git repository, and programs on the path. `folder` holds reviews.duckdb and config.json. */
+/**
+ * Prepares the page's commands: the package as a git repository, and programs on the path. `folder` holds
+ * reviews.duckdb and config.json.
+ */
 export const createProject = async (
   sandbox: Sandbox,
   postgres: Postgres,
@@ -66,7 +69,9 @@ export const createProject = async (
   const git = join(folder, 'git')
   mkdirSync(git)
   cpSync(packageFolder, join(git, 'dbt'), { recursive: true })
-  const commit = `git init -q . && git add . && git -c user.name=t -c user.email=t@example.com commit -qm Package && git tag v${manifest.version}`
+  const commit =
+    'git init -q . && git add . && git -c user.name=t -c ' +
+    `user.email=t@example.com commit -qm Package && git tag v${manifest.version}`
   await runShellOrThrow('bash', ['-c', commit], { cwd: git })
   const settings = {
     ...postgres.env,

@@ -21,7 +21,10 @@ export const startAnswering = (
   }
 }
 
-/** Runs a Python program, a path and its arguments, as a process of its own; these modules are imported once for all that follow. */
+/**
+ * Runs a Python program, a path and its arguments, as a process of its own; these modules are imported once for all
+ * that follow.
+ */
 export type Python = (
   program: string,
   args: ReadonlyArray<string>,

@@ -3,8 +3,8 @@ import { text } from 'node:stream/consumers'
 
 // Reads what a verb printed on stdin and exits 1 with a reason unless it is what the protocol wants.
 // node expect.mjs spec | check SUCCEEDED | discover STREAM,… | read STREAM=COUNT,… | objects OBJECT,… |
-// written STREAM=ACCEPTED+REJECTED,… | held VISIT,… | letters REASON | sbom PACKAGE,… | debian FILE | image NAME VERSION BASE-DIGEST |
-// provenance COMMIT BASE-DIGEST
+// written STREAM=ACCEPTED+REJECTED,… | held VISIT,… | letters REASON | sbom PACKAGE,… | debian FILE | image NAME
+// VERSION BASE-DIGEST | provenance COMMIT BASE-DIGEST
 
 const fail = (reason) => {
   process.stderr.write(`${reason}\n`)

@@ -21,7 +21,10 @@ afterAll(async () => {
   files.remove()
 })
 
-/** A folder as the runner expects it: the config of the tests, the listing and the secrets of a connector with this name. */
+/**
+ * A folder as the runner expects it: the config of the tests, the listing and the secrets of a connector with this
+ * name.
+ */
 const createConnectorFolder = (): string => {
   const folder = join(files.path, 'source-feedback')
   mkdirSync(join(folder, 'secrets'), { recursive: true })

@@ -38,7 +38,10 @@ afterAll(async () => {
   project.remove()
 })
 
-/** What the first scenarios start, and the one that sends a signal; the others run forks of one process that has imported Meltano. */
+/**
+ * What the first scenarios start, and the one that sends a signal; the others run forks of one process that has
+ * imported Meltano.
+ */
 const executable = pythonProgram('meltano', 'meltano')
 const forked = quickProgram('meltano', 'meltano')
 const start = (...args: ReadonlyArray<string>) => runShellOrThrow(executable, args, how)

@@ -10,7 +10,9 @@ const writeProgram = (path: string, text: string): void => {
   writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 })
 }
 
-/** A pip that installs. uv finds at once what pip takes seconds to find: that the environment has the version already. */
+/**
+ * A pip that installs. uv finds at once what pip takes seconds to find: that the environment has the version already.
+ */
 const writePip = (environment: 'meltano' | 'airbyte'): void => {
   const home = resolve(pythonProgram(environment, ''), '..')
   const uv = resolve(pythonProgram('uv', 'uv'))
@@ -20,7 +22,10 @@ const writePip = (environment: 'meltano' | 'airbyte'): void => {
   )
 }
 
-/** Makes the programs that `quickProgram` names, for all files. PyAirbyte has none: what it imports starts threads, which no fork has. */
+/**
+ * Makes the programs that `quickProgram` names, for all files. PyAirbyte has none: what it imports starts threads,
+ * which no fork has.
+ */
 export default async (): Promise<() => void> => {
   const folder = mkdtempSync(join(tmpdir(), 'quick-'))
   process.env.INTEROP_QUICK = folder

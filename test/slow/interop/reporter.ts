@@ -2,7 +2,10 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
 const formatSeconds = (milliseconds = 0): string => `(${(milliseconds / 1000).toFixed(1)} s)`
 
-/** One line a scenario with its seconds, what went wrong under it, the seconds of each file, and at the end `N passed, N failed`. */
+/**
+ * One line a scenario with its seconds, what went wrong under it, the seconds of each file, and at the end
+ * `N passed, N failed`.
+ */
 export default class LineReporter implements Reporter {
   private passed = 0
   private failed = 0

@@ -51,7 +51,10 @@ const incomparable = new Set([
   'Connectors must use Poetry for dependency management',
 ])
 
-/** Each connector as it is and with each fault; what reads every file is not compared, so that the broken ones have none. */
+/**
+ * Each connector as it is and with each fault; what reads every file is not compared, so that the broken ones have
+ * none.
+ */
 const connectors = airbyteConnectors.map((connector) => ({
   kind: connector.kind,
   connector,

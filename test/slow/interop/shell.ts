@@ -16,7 +16,10 @@ export const pythonProgram = (
   program: string,
 ): string => join(process.env.INTEROP_VENV ?? '.venv', environment, 'bin', program)
 
-/** A program that stands before that of its environment on a path: a `pip`, and a Meltano that runs as a fork of one that is imported already. */
+/**
+ * A program that stands before that of its environment on a path: a `pip`, and a Meltano that runs as a fork of one
+ * that is imported already.
+ */
 export const quickProgram = (environment: 'meltano' | 'airbyte', program: string): string =>
   join(process.env.INTEROP_QUICK ?? '', environment, program)
 

@@ -183,7 +183,8 @@ it('destination-feedback under PyAirbyte writes each visit once although it is k
   )
   const warehouse = program('source-warehouse', [
     "const names = { discover: 'catalog.jsonl', spec: 'spec.jsonl', check: 'check.jsonl', read: 'read.jsonl' }",
-    `require('node:fs').createReadStream(${JSON.stringify(files.path)} + '/' + names[process.argv[2]]).pipe(process.stdout)`,
+    `require('node:fs').createReadStream(${JSON.stringify(files.path)} ` +
+      `+ '/' + names[process.argv[2]]).pipe(process.stdout)`,
   ])
   const args = [
     join(__dirname, 'write.py'),

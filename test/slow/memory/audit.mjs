@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pagesOf } from './pages.mjs'
 
-/** Audits so many reviews in each way, and fails where one needs more memory than docs/proof.md says, or more requests. */
+/**
+ * Audits so many reviews in each way, and fails where one needs more memory than docs/proof.md says, or more requests.
+ */
 const total = Number(process.argv[2])
 const maxPeak = 360
 const maxRequests = 1.25 * Math.ceil(total / 1000)

@@ -71,7 +71,8 @@ const wrong = [
   ...(growth <= 1.4 ? [] : [`memory grew by ${growth.toFixed(2)}`]),
 ]
 console.log(
-  `${part} records: peak ${peakOfPart?.toFixed(0)} MB. ${records}: peak ${last.toFixed(0)} MB, ${growth.toFixed(2)} of that, in ${seconds.toFixed(0)} s.`,
+  `${part} records: peak ${peakOfPart?.toFixed(0)} MB. ${records}: peak ` +
+    `${last.toFixed(0)} MB, ${growth.toFixed(2)} of that, in ${seconds.toFixed(0)} s.`,
 )
 console.log(wrong.length === 0 ? 'good' : `NOT good: ${wrong.join(', ')}`)
 process.exit(wrong.length === 0 ? 0 : 1)

@@ -362,7 +362,9 @@ describe('a commit in parts', () => {
   const tables = [reviews, contentsById, pairs]
   const records = (json: (id: number, minute: number) => string, ...minutes: ReadonlyArray<number>) =>
     minutes.flatMap((minute) => upTo(800).map((id) => json(id, minute)))
-  /** 800 reviews in two versions each, of which every other one has a child in its newer version; and rows of no review. */
+  /**
+   * 800 reviews in two versions each, of which every other one has a child in its newer version; and rows of no review.
+   */
   const newChanges = () => {
     const first = newChange(1, reviews, records(reviewJson, 5, 6), {
       state: '{"n":1}',

@@ -105,26 +105,30 @@ describe('a commit in parts', () => {
     expect(listOpenSpools().length).toBe(spools)
   })
 
-  it('has a transaction for each part, the last one with what belongs to no review and with the states; the next run completes it', async () => {
-    const memory = await openMemorySnapshot()
-    const { counts, snapshot } = watchCommits(memory, (commit) => commit === 8)
-    await expect(writeMessages(commitInParts(snapshot), run(1))).rejects.toThrow('stopped here')
-    expect(counts).toEqual({ commits: 8, releases: 7 })
-    const count = async (table: string) => Number(await memory.db.scalar(`SELECT count(*) FROM ${table}`))
-    expect(await count('reviews')).toBe(875)
-    expect(await count('review_contents')).toBe(875)
-    expect([await count('locations'), await count('visits'), await count('_state')]).toEqual([0, 0, 0])
-    expect(await memory.db.query("SELECT DISTINCT status FROM _loads WHERE stream = 'reviews'")).toEqual([
-      { status: 'running' },
-    ])
-    expect(
-      await memory.db.scalar('SELECT records::INTEGER FROM _loads WHERE stream = $stream', { stream: 'reviews' }),
-    ).toBeLessThan(1001)
-    await writeMessages(memory, run(1))
-    expect([await count('reviews'), await count('_state')]).toEqual([1000, 4])
-    expect((await verifySnapshot(memory)).filter(({ ok }) => !ok)).toEqual([])
-    memory.db.close()
-  })
+  it(
+    'has a transaction for each part, the last one with what belongs ' +
+      'to no review and with the states; the next run completes it',
+    async () => {
+      const memory = await openMemorySnapshot()
+      const { counts, snapshot } = watchCommits(memory, (commit) => commit === 8)
+      await expect(writeMessages(commitInParts(snapshot), run(1))).rejects.toThrow('stopped here')
+      expect(counts).toEqual({ commits: 8, releases: 7 })
+      const count = async (table: string) => Number(await memory.db.scalar(`SELECT count(*) FROM ${table}`))
+      expect(await count('reviews')).toBe(875)
+      expect(await count('review_contents')).toBe(875)
+      expect([await count('locations'), await count('visits'), await count('_state')]).toEqual([0, 0, 0])
+      expect(await memory.db.query("SELECT DISTINCT status FROM _loads WHERE stream = 'reviews'")).toEqual([
+        { status: 'running' },
+      ])
+      expect(
+        await memory.db.scalar('SELECT records::INTEGER FROM _loads WHERE stream = $stream', { stream: 'reviews' }),
+      ).toBeLessThan(1001)
+      await writeMessages(memory, run(1))
+      expect([await count('reviews'), await count('_state')]).toEqual([1000, 4])
+      expect((await verifySnapshot(memory)).filter(({ ok }) => !ok)).toEqual([])
+      memory.db.close()
+    },
+  )
 
   it.each([
     [1000, false],

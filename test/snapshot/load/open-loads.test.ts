@@ -54,12 +54,14 @@ describe('a stream is refused', () => {
     [
       'whose name is one of ours',
       { ...thingsInfo, name: '_things' },
-      'Stream _things cannot be written: names that begin with _ are reserved for metadata tables. Correct the catalog.',
+      'Stream _things cannot be written: names that begin with ' +
+        '_ are reserved for metadata tables. Correct the catalog.',
     ],
     [
       'whose key is not in its schema',
       { ...thingsInfo, primaryKey: ['id', 'other'] },
-      'Stream things cannot be written: its key or cursor other is not an attribute of its schema. Correct the catalog.',
+      'Stream things cannot be written: its key or cursor other ' +
+        'is not an attribute of its schema. Correct the catalog.',
     ],
     [
       'whose cursor is not in its schema',
@@ -79,7 +81,8 @@ describe('a stream is refused', () => {
       await openThings(db)
       await open(db, [{ ...thingsInfo, name: 'things_' }])
       await expect(open(db, [{ ...thingsInfo, name: 'Things' }])).rejects.toThrow(
-        'Stream Things cannot be written: the file has the stream things, whose name differs only in case, which names of tables cannot. Read it into a file of its own with --db.',
+        'Stream Things cannot be written: the file has the stream things, whose name differs ' +
+          'only in case, which names of tables cannot. Read it into a file of its own with --db.',
       )
       const others = ['others', 'OTHERS'].map((name) => ({ ...thingsInfo, name }))
       await expect(open(db, others)).rejects.toThrow('the file has the stream others, whose name differs only in case')
@@ -91,7 +94,8 @@ describe('a stream is refused', () => {
     await onEmptyFile(async (db) => {
       await openThings(db, thingsInfo, { generation: 5, minimum: 5 })
       await expect(openThings(db, thingsInfo, { generation: 4, minimum: 4 })).rejects.toThrow(
-        'Stream things cannot be written: its refresh has the generation 4, but the file already has generation 5, so another connection has written it. Give each connection a file of its own with --db.',
+        'Stream things cannot be written: its refresh has the generation 4, but the file already has ' +
+          'generation 5, so another connection has written it. Give each connection a file of its own with --db.',
       )
       for (const options of [
         { generation: 4, minimum: 0 },
@@ -191,7 +195,8 @@ describe('a key', () => {
     await onEmptyFile(async (db) => {
       await openThings(db, withKey(['id']))
       await expect(openThings(db, withKey(['id', 'part']))).rejects.toThrow(
-        'Stream things cannot be written: its key is id, part now, and was id in the file. Read it into another file with --db.',
+        'Stream things cannot be written: its key is id, part now, ' +
+          'and was id in the file. Read it into another file with --db.',
       )
     })
   })

@@ -106,7 +106,9 @@ const listForeignRows = async ({ db }: Snapshot, emitted: ReadonlyMap<string, Re
   return foreign
 }
 
-/** Loads a run into `batched`, which makes the rows of reviews itself, and each record of another alone into `single`. */
+/**
+ * Loads a run into `batched`, which makes the rows of reviews itself, and each record of another alone into `single`.
+ */
 const loadBoth = async (
   sandbox: Sandbox,
   drawn: Case,

@@ -35,7 +35,9 @@ writeFileSync(
 const pageRows = 1_000
 const pageCount = 260
 const timeOfReview = (id: number) => new Date(1_700_000_000_000 + id * 1_000).toISOString()
-/** A commit begins after 64 MB, which are 46 pages, once the one before it has ended: after 92 pages the first one has. */
+/**
+ * A commit begins after 64 MB, which are 46 pages, once the one before it has ended: after 92 pages the first one has.
+ */
 const text = 'words '.repeat(220)
 
 /** One page: its records, then the state that covers them and all earlier pages. */

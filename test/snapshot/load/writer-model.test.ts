@@ -33,7 +33,10 @@ const eventArbitrary: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'commit' as const }) },
 )
 
-/** The rows that the writer must leave, whatever the order of the events and the batches. Of equal versions the last one counts. */
+/**
+ * The rows that the writer must leave, whatever the order of the events and the batches. Of equal versions the last one
+ * counts.
+ */
 const expectedRows = (events: ReadonlyArray<Event>) => {
   const deletions = new Map<number, number>()
   for (const event of events)
@@ -75,27 +78,31 @@ const toMessage = (event: Event, i: number): Message => {
 
 const minuteSql = (column: string) => `datediff('minute', TIMESTAMPTZ '${timeAtMinute(0)}', "${column}")`
 
-it('the writer leaves the rows that the rules give, for any order and any batches of changes, deletions and children', () =>
-  fc.assert(
-    fc.asyncProperty(fc.array(eventArbitrary, { minLength: 1, maxLength: 25 }), async (events) => {
-      const snapshot = await openMemorySnapshot()
-      await writeMessages(snapshot, [
-        startedMessage(reviewsInfo()),
-        startedMessage(deletedReviewsInfo()),
-        startedMessage(reviewContentsInfo()),
-        ...events.map(toMessage),
-      ])
-      const listRows = async (table: string, ...columns: string[]) =>
-        (await snapshot.db.query(`SELECT concat_ws(' ', ${columns.join(', ')}) AS row FROM ${table}`))
-          .map(({ row }) => String(row))
-          .sort()
-      const rows = {
-        reviews: await listRows('reviews', 'id', minuteSql('modifiedTime'), 'text'),
-        deleted_reviews: await listRows('deleted_reviews', 'id', minuteSql('modifiedTime')),
-        review_contents: await listRows('review_contents', '"reviewId"', 'id', minuteSql('reviewModifiedTime')),
-      }
-      snapshot.db.close()
-      expect(rows).toEqual(expectedRows(events))
-    }),
-    { ...draws(12), endOnFailure: true },
-  ))
+it(
+  'the writer leaves the rows that the rules give, for any ' +
+    'order and any batches of changes, deletions and children',
+  () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(eventArbitrary, { minLength: 1, maxLength: 25 }), async (events) => {
+        const snapshot = await openMemorySnapshot()
+        await writeMessages(snapshot, [
+          startedMessage(reviewsInfo()),
+          startedMessage(deletedReviewsInfo()),
+          startedMessage(reviewContentsInfo()),
+          ...events.map(toMessage),
+        ])
+        const listRows = async (table: string, ...columns: string[]) =>
+          (await snapshot.db.query(`SELECT concat_ws(' ', ${columns.join(', ')}) AS row FROM ${table}`))
+            .map(({ row }) => String(row))
+            .sort()
+        const rows = {
+          reviews: await listRows('reviews', 'id', minuteSql('modifiedTime'), 'text'),
+          deleted_reviews: await listRows('deleted_reviews', 'id', minuteSql('modifiedTime')),
+          review_contents: await listRows('review_contents', '"reviewId"', 'id', minuteSql('reviewModifiedTime')),
+        }
+        snapshot.db.close()
+        expect(rows).toEqual(expectedRows(events))
+      }),
+      { ...draws(12), endOnFailure: true },
+    ),
+)

@@ -169,7 +169,8 @@ describe('work that runs out of memory', () => {
     expect(memoryFailure('a.duckdb', 'the check "x"', 2 ** 30, false, 'd')).toEqual({
       _tag: 'Config',
       message:
-        'a.duckdb: the check "x" needs more memory than the limit of 1GiB. Raise it with --memory-limit, such as 2GiB. Nothing is lost: what was committed is kept, and the same command goes on from there.',
+        'a.duckdb: the check "x" needs more memory than the limit of 1GiB. Raise it with --memory-limit, ' +
+        'such as 2GiB. Nothing is lost: what was committed is kept, and the same command goes on from there.',
       detail: 'd',
     }))
 })

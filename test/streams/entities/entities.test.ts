@@ -32,7 +32,9 @@ const review = (id: number, location: number) => ({
   location: { id: location, name: `Location ${location}` },
 })
 
-/** Reviews that name twelve locations, each with a comment: the first only on the first page, the last only on the last. */
+/**
+ * Reviews that name twelve locations, each with a comment: the first only on the first page, the last only on the last.
+ */
 const createServices = () => {
   const feedback = simulateFeedback(defaultTraits, start)
   const { data, api } = createExportApi(feedback.now)

@@ -45,8 +45,8 @@ describe('many identifiers', () => {
     const service = simulatePersons(numberIds(120))
     service.addComment('person 1', start - day)
     expect((await readAll(sourceAt(service, numberIds(120)), [commentsStream])).records.comments).toHaveLength(121)
-    // The second request of 50 is the next page: as many rows as ever before may be a full page. The third one is the first page
-    // again: no row has moved to it.
+    // The second request of 50 is the next page: as many rows as ever before may be a full page. The third one is the
+    // first page again: no row has moved to it.
     expect(service.requests.map(({ ids }) => ids)).toEqual([50, 50, 50, 1, 50, 20])
   })
 

@@ -118,19 +118,23 @@ describe('transparency reviews of a service of any kind', () => {
   })
 })
 
-it('two readings must agree on the rows outside the window too: few may lie inside, all of them on pages that come again', async () => {
-  const service = simulateService(
-    { ...publishedTraits, page: 'used', key: 'cycle', echo: 'requested', echoedSize: 'requested', maxPageSize: 13 },
-    181_886,
-  )
-  service.setTraits({ maxDays: undefined, order: 'scattered' })
-  const destination = createFeedbackDestination()
-  for (let run = 0; run < 2; run += 1) {
-    service.advanceClock(60_000)
-    const { records, failures } = await destination.run(transparencyReviewsStream, sourceAt(service))
-    expect([run === 0 ? service.truth(startDate - 1000).length : 0, []]).toEqual([records, failures])
-  }
-})
+it(
+  'two readings must agree on the rows outside the window too: ' +
+    'few may lie inside, all of them on pages that come again',
+  async () => {
+    const service = simulateService(
+      { ...publishedTraits, page: 'used', key: 'cycle', echo: 'requested', echoedSize: 'requested', maxPageSize: 13 },
+      181_886,
+    )
+    service.setTraits({ maxDays: undefined, order: 'scattered' })
+    const destination = createFeedbackDestination()
+    for (let run = 0; run < 2; run += 1) {
+      service.advanceClock(60_000)
+      const { records, failures } = await destination.run(transparencyReviewsStream, sourceAt(service))
+      expect([run === 0 ? service.truth(startDate - 1000).length : 0, []]).toEqual([records, failures])
+    }
+  },
+)
 
 const readReviews = (service: ScrollService, state = {}, overrides: Partial<SourceEnv> = {}) =>
   readAll(sourceAt(service, overrides), [transparencyReviewsStream], state)
@@ -143,7 +147,8 @@ describe('what is asked for', () => {
     const { records, logs } = await readReviews(service)
     expect(records.transparency_reviews).toHaveLength(45)
     expect(logs).toEqual([expect.stringContaining('ignores fromDate and toDate')])
-    // Three that are answered without regard to their dates, twice two pages of the first person, and one of each of the others.
+    // Three that are answered without regard to their dates, twice two pages of the first person, and one of each of
+    // the others.
     expect(service.requests).toHaveLength(3 + 4 + 3)
     expect(
       service.requests.slice(3).every(({ fromDate, toDate }) => fromDate === undefined && toDate === undefined),
