@@ -26,8 +26,11 @@ export const rooms = {
       ],
       'evolve.ts': ['evolve.test.ts', 'open-loads.test.ts', 'writer.test.ts'],
       'insert.ts': ['insert.test.ts', 'evolve.test.ts', 'writer.test.ts'],
+      'load-end.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
       'lookups.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts'],
       'merge.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts', 'old-rows.test.ts', 'commit.test.ts'],
+      'receive.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
+      'run.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
       'stream-load.ts': [
         'open-loads.test.ts',
         'changes.test.ts',
