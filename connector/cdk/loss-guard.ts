@@ -8,7 +8,7 @@ import type { DecodedLine, DecodeOptions, InputLine } from './protocol'
  * What a decoder does with lines that lose records: a destination ends, a snapshot goes on without them and keeps no
  * later state.
  */
-type LossGuard = {
+export type LossGuard = {
   /** A wrong line that was a record. */
   readonly rejectLine: (line: InputLine, problem: string) => DecodedLine
   /** A line that is no message: rejected if it may be a broken record, skipped if it is other text. */

@@ -158,7 +158,7 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'a lost record unnoticed': {
     file: 'cdk/airbyte/decode.js',
-    find: 'if (problem !== undefined && !isCountedByPlatform)\n            return reportLoss(line, problem);',
+    find: 'if (problem !== undefined && !isCountedByPlatform)\n        return losses.reportLoss(line, problem);',
     replace: '',
   },
   'a cut input taken for whole': {

@@ -1,14 +1,21 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
-import { findStreamByTable, type StreamDescriptor } from '../catalog'
+import { type FindStream, findStreamByTable, type StreamDescriptor } from '../catalog'
 import { configFailure, transientFailure } from '../failure'
-import { createParsedRow, type MessageLine, type ParsedMessage, parseMessage, readMessageLine } from '../input'
 import { JsonText } from '../json/exact'
 import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
-import { createLossGuard, skipLine } from '../loss-guard'
-import type { CheckpointMessage, Message, RecordChange, Row, StreamInfo } from '../message'
+import { createLossGuard, type LossGuard, skipLine } from '../loss-guard'
+import type { Message, RecordChange, Row, StreamInfo } from '../message'
+import { createParsedRow, dispatchLine, type MessageLine, type ParsedMessage } from '../message-line'
 import type { DecodedLine, DecodeOptions, InputLine, LineDecoder } from '../protocol'
 import { decodeDiscoveredCatalog } from './catalog'
+import {
+  checkStreamCount,
+  checkTotalCount,
+  countRecord,
+  createRecordCounter,
+  type RecordCounter,
+} from './record-counter'
 
 const Descriptor = t.intersection([
   t.type({ name: t.string }),
@@ -49,33 +56,15 @@ const clearedNote = (stream: string): Message => ({
   message: `${stream}: cleared at the platform; nothing is changed at the service.`,
 })
 
-/** Counts records as they come, to hold the counts of the source (`sourceStats.recordCount`) against them. */
-const createRecordCounter = () => {
-  const counts = new Map<string, number>()
-  let hasStreamStates = false
-  const compare = (counted: number, came: number, of: string): string | undefined =>
-    Number.isFinite(counted) && counted !== came
-      ? `is a state whose source counted ${counted} records${of} since the state before; ${came} came`
-      : undefined
-  return {
-    add: (stream: string): void => {
-      counts.set(stream, (counts.get(stream) ?? 0) + 1)
-    },
-    /** What is wrong with the count of a stream's state, if anything is. */
-    check: (stream: string, counted: number): string | undefined => {
-      hasStreamStates = true
-      const came = counts.get(stream) ?? 0
-      counts.delete(stream)
-      return compare(counted, came, ` of ${stream}`)
-    },
-    /** The same for a state of all streams. Beside states of single streams nothing says which records it counts. */
-    checkAll: (counted: number): string | undefined => {
-      let came = 0
-      for (const count of counts.values()) came += count
-      counts.clear()
-      return hasStreamStates ? undefined : compare(counted, came, '')
-    },
-  }
+/** An input of Airbyte messages, as far as it was read. */
+type AirbyteInput = Required<Pick<DecodeOptions, 'purpose' | 'missingStreamFailure'>> & {
+  findStream: FindStream
+  /** The streams that have sent `Started`. */
+  readonly started: Set<string>
+  readonly losses: LossGuard
+  readonly counter: RecordCounter
+  /** The streams that brought more or fewer records than their source counted. */
+  readonly miscounted: Set<string>
 }
 
 /**
@@ -83,180 +72,229 @@ const createRecordCounter = () => {
  * record or state. Lines that are no messages are skipped, since sources print other text too.
  */
 export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
-  const { purpose, missingStreamFailure = defaultMissingStreamFailure } = options
-  let { findStream = () => undefined } = options
-  const started = new Set<string>()
-  const { rejectLine, passLine, reportLoss, hasLoss, omitState } = createLossGuard(options)
-  const counter = createRecordCounter()
-  /** The streams that brought more or fewer records than their source counted. */
-  const miscounted = new Set<string>()
-
-  const start = (info: StreamInfo): ReadonlyArray<Message> => {
-    if (started.has(info.name)) return []
-    started.add(info.name)
-    return [{ _tag: 'Started', stream: info }]
+  const { purpose, findStream = () => undefined, missingStreamFailure = defaultMissingStreamFailure } = options
+  const losses = createLossGuard(options)
+  const input: AirbyteInput = {
+    purpose,
+    missingStreamFailure,
+    findStream,
+    started: new Set(),
+    losses,
+    counter: createRecordCounter(),
+    miscounted: new Set(),
   }
-  const missing = ({ name }: StreamDescriptor): DecodedLine => E.left(missingStreamFailure(name))
-
-  const toRecords = (descriptor: StreamDescriptor, row: Row, at: number): DecodedLine => {
-    const info = findStream(descriptor)
-    if (info === undefined) return missing(descriptor)
-    counter.add(info.name)
-    return E.right([
-      ...start(info),
-      { _tag: 'Records', stream: info.name, rows: [row], at: Number.isFinite(at) ? Math.trunc(at) : 0 },
-    ])
-  }
-
-  /** A record for a destination, which needs its value: to parse the line whole is faster than to scan it first. */
-  const decodeParsedRecord = (line: InputLine, { record }: ParsedMessage): DecodedLine =>
-    RecordBody.is(record)
-      ? toRecords(
-          { name: record.stream, namespace: record.namespace },
-          createParsedRow(record.data, line, 'record.data'),
-          Number(record.emitted_at),
-        )
-      : rejectLine(line, 'is a RECORD without stream or data')
-
-  const decodeRecord = (line: MessageLine): DecodedLine => {
-    const { bytes, members } = line
-    const name = stringAt(bytes, members.get('record.stream'))
-    const data = members.get('record.data')
-    if (name === undefined || data === undefined) return rejectLine(line, 'is a RECORD without stream or data')
-    const json = bytes.subarray(data.from, data.to)
-    const meta = members.has('record.meta') ? valueAt(bytes, members.get('record.meta')) : undefined
-    const row =
-      RecordMeta.is(meta) && meta.changes.length > 0
-        ? { json, changes: meta.changes as ReadonlyArray<RecordChange> }
-        : { json }
-    return toRecords(
-      { name, namespace: stringAt(bytes, members.get('record.namespace')) },
-      row,
-      numberAt(bytes, members.get('record.emitted_at')),
-    )
-  }
-
-  const decodeState = (line: MessageLine): DecodedLine => {
-    const { bytes, members } = line
-    const body = readMembersAt(bytes, members.get('state'))
-    if (body === undefined) return skipLine(line, 'is a STATE without a state')
-    const received = purpose === 'deliver' ? { received: bytes } : {}
-    const single = readMembersAt(bytes, body.get('stream'))
-    const descriptor = valueAt(bytes, single?.get('stream_descriptor'))
-    const info = Descriptor.is(descriptor) ? findStream(descriptor) : undefined
-    const value = single?.get('stream_state')
-    const state = new JsonText(value === undefined ? 'null' : bytes.toString('utf8', value.from, value.to))
-    const count = numberAt(bytes, readMembersAt(bytes, body.get('sourceStats'))?.get('recordCount'))
-    const problem = single === undefined ? counter.checkAll(count) : info && counter.check(info.name, count)
-    const isCountedByPlatform = purpose === 'deliver' && Number.isInteger(numberAt(bytes, body.get('id')))
-    if (problem !== undefined && !isCountedByPlatform) return reportLoss(line, problem)
-    if (hasLoss()) return omitState()
-    const notes = problem === undefined ? [] : [miscount(line, problem, info)]
-    if (info !== undefined && (value !== undefined || purpose === 'deliver'))
-      return E.right([
-        ...notes,
-        ...start(info),
-        ...(state.text === 'null' ? [clearedNote(info.name)] : []),
-        { _tag: 'Checkpoint', stream: info.name, state, count, ...received },
-      ])
-    if (single !== undefined && purpose === 'store')
-      return Descriptor.is(descriptor) && value !== undefined
-        ? missing(descriptor)
-        : skipLine(line, 'is a STATE without stream or state')
-    if (purpose === 'store') return E.left(sharedStateFailure(line))
-    const global = valueAt(bytes, body.get('global') ?? body.get('global_'))
-    return E.right([...notes, ...globalMessages(GlobalState.is(global) ? global : undefined, received)])
-  }
-
-  /**
-   * A platform drops records, such as empty ones, and passes on the source's count. It compares what was delivered with
-   * its own.
-   */
-  const miscount = ({ number }: InputLine, problem: string, info: StreamInfo | undefined): Message => {
-    for (const name of info === undefined ? started : [info.name]) miscounted.add(name)
-    return {
-      _tag: 'Log',
-      level: 'warn',
-      message: `Line ${number} of the input ${problem}. No list is taken as complete because of it.`,
-    }
-  }
-
-  /** A state of all streams, which a destination prints back. */
-  const globalMessages = (
-    global: t.TypeOf<typeof GlobalState> | undefined,
-    received: Pick<CheckpointMessage, 'received'>,
-  ): ReadonlyArray<Message> => {
-    const known = (global?.stream_states ?? []).flatMap(({ stream_descriptor, stream_state }) => {
-      const info = findStream(stream_descriptor)
-      return info === undefined ? [] : [{ info, state: stream_state }]
-    })
-    return [
-      ...known.flatMap(({ info, state }) => [...start(info), ...(state == null ? [clearedNote(info.name)] : [])]),
-      {
-        _tag: 'SharedCheckpoint',
-        states: known.map(({ info, state }) => ({ stream: info.name, state })),
-        ...received,
-      },
-    ]
-  }
-
-  const decodeTrace = ({ bytes, members }: MessageLine): DecodedLine => {
-    const trace = valueAt(bytes, members.get('trace'))
-    if (ErrorTrace.is(trace)) return E.right([{ _tag: 'Log', level: 'error', message: trace.error.message }])
-    if (!StatusTrace.is(trace)) return noMessages
-    const { status, stream_descriptor } = trace.stream_status
-    const info = findStream(stream_descriptor)
-    switch (status) {
-      case 'STARTED':
-        return info === undefined ? noMessages : E.right(start(info))
-      case 'COMPLETE': {
-        if (info === undefined) return purpose === 'store' ? missing(stream_descriptor) : noMessages
-        if (hasLoss())
-          return E.right([...start(info), failedStream(info.name, `The input lacks records of ${info.name}.`)])
-        const extent = info.syncMode === 'full_refresh' && !miscounted.has(info.name) ? 'everything' : 'changes'
-        return E.right([...start(info), { _tag: 'Finished', stream: info.name, extent }])
-      }
-      case 'INCOMPLETE': {
-        const stream = info?.name ?? stream_descriptor.name
-        return E.right([failedStream(stream, `The source did not complete ${stream}.`)])
-      }
-      default:
-        return noMessages
-    }
-  }
-
-  const decodeLog = ({ bytes, members }: MessageLine): DecodedLine => {
-    const log = valueAt(bytes, members.get('log'))
-    return LogBody.is(log) && ['ERROR', 'FATAL'].includes(log.level)
-      ? E.right([{ _tag: 'Log', level: 'error', message: log.message }])
-      : noMessages
-  }
-
-  const takeCatalog = ({ bytes, members }: MessageLine): DecodedLine => {
-    if (options.acceptsCatalog === true)
-      findStream = findStreamByTable(decodeDiscoveredCatalog(valueAt(bytes, members.get('catalog'))) ?? [])
-    return noMessages
-  }
-
-  const decoders = new Map([
-    ['RECORD', decodeRecord],
-    ['STATE', decodeState],
-    ['TRACE', decodeTrace],
-    ['LOG', decodeLog],
-    ['CATALOG', takeCatalog],
-  ])
   return {
-    decode: (line) => {
-      const parsed = purpose === 'deliver' ? parseMessage(line) : undefined
-      if (parsed?.type === 'RECORD') return decodeParsedRecord(line, parsed)
-      const message = purpose === 'deliver' && parsed === undefined ? undefined : readMessageLine(line)
-      if (message === undefined) return passLine(line)
-      const decode = decoders.get(message.type)
-      if (decode !== undefined) return decode(message)
-      return /^record$/i.test(message.type) ? rejectLine(line, 'has a type that is not quite RECORD') : noMessages
-    },
+    decode: dispatchLine(options, losses, {
+      parsedRecord: (line, message) => decodeParsedRecord(input, line, message),
+      byType: new Map([
+        ['RECORD', (line) => decodeRecord(input, line)],
+        ['STATE', (line) => decodeState(input, line)],
+        ['TRACE', (line) => decodeTrace(input, line)],
+        ['LOG', decodeLog],
+        ['CATALOG', (line) => (options.acceptsCatalog === true ? takeCatalog(input, line) : noMessages)],
+      ]),
+      otherType: () => noMessages,
+      noMessage: losses.passLine,
+    }),
     end: () => [],
   }
+}
+
+const startStream = ({ started }: AirbyteInput, info: StreamInfo): ReadonlyArray<Message> => {
+  if (started.has(info.name)) return []
+  started.add(info.name)
+  return [{ _tag: 'Started', stream: info }]
+}
+
+const missingStream = ({ missingStreamFailure }: AirbyteInput, { name }: StreamDescriptor): DecodedLine =>
+  E.left(missingStreamFailure(name))
+
+const toRecords = (input: AirbyteInput, descriptor: StreamDescriptor, row: Row, at: number): DecodedLine => {
+  const info = input.findStream(descriptor)
+  if (info === undefined) return missingStream(input, descriptor)
+  countRecord(input.counter, info.name)
+  return E.right([
+    ...startStream(input, info),
+    { _tag: 'Records', stream: info.name, rows: [row], at: Number.isFinite(at) ? Math.trunc(at) : 0 },
+  ])
+}
+
+const rejectRecord = ({ losses }: AirbyteInput, line: InputLine): DecodedLine =>
+  losses.rejectLine(line, 'is a RECORD without stream or data')
+
+const decodeParsedRecord = (input: AirbyteInput, line: InputLine, { record }: ParsedMessage): DecodedLine =>
+  RecordBody.is(record)
+    ? toRecords(
+        input,
+        { name: record.stream, namespace: record.namespace },
+        createParsedRow(record.data, line, 'record.data'),
+        Number(record.emitted_at),
+      )
+    : rejectRecord(input, line)
+
+const decodeRecord = (input: AirbyteInput, line: MessageLine): DecodedLine => {
+  const { bytes, members } = line
+  const name = stringAt(bytes, members.get('record.stream'))
+  const data = members.get('record.data')
+  if (name === undefined || data === undefined) return rejectRecord(input, line)
+  const json = bytes.subarray(data.from, data.to)
+  const meta = members.has('record.meta') ? valueAt(bytes, members.get('record.meta')) : undefined
+  const row =
+    RecordMeta.is(meta) && meta.changes.length > 0
+      ? { json, changes: meta.changes as ReadonlyArray<RecordChange> }
+      : { json }
+  return toRecords(
+    input,
+    { name, namespace: stringAt(bytes, members.get('record.namespace')) },
+    row,
+    numberAt(bytes, members.get('record.emitted_at')),
+  )
+}
+
+/** What a STATE line says. */
+type StateLine = {
+  /** Whether it is the state of one stream; the descriptor of that stream, if it is one. */
+  readonly isOfStream: boolean
+  readonly descriptor: StreamDescriptor | undefined
+  /** Undefined where the state of a stream has no value. */
+  readonly value: JsonText | undefined
+  /** The members of a state of all streams; undefined where it is none. */
+  readonly global: t.TypeOf<typeof GlobalState> | undefined
+  /** How many records the source counted; NaN if it did not. */
+  readonly count: number
+  /** Whether a platform has numbered it, which then counts the records itself. */
+  readonly isNumbered: boolean
+}
+
+/** Undefined for a STATE without a state. */
+const readState = ({ bytes, members }: MessageLine): StateLine | undefined => {
+  const body = readMembersAt(bytes, members.get('state'))
+  if (body === undefined) return undefined
+  const stream = readMembersAt(bytes, body.get('stream'))
+  const descriptor = valueAt(bytes, stream?.get('stream_descriptor'))
+  const value = stream?.get('stream_state')
+  const global = valueAt(bytes, body.get('global') ?? body.get('global_'))
+  return {
+    isOfStream: stream !== undefined,
+    descriptor: Descriptor.is(descriptor) ? descriptor : undefined,
+    value: value && new JsonText(bytes.toString('utf8', value.from, value.to)),
+    global: GlobalState.is(global) ? global : undefined,
+    count: numberAt(bytes, readMembersAt(bytes, body.get('sourceStats'))?.get('recordCount')),
+    isNumbered: Number.isInteger(numberAt(bytes, body.get('id'))),
+  }
+}
+
+const decodeState = (input: AirbyteInput, line: MessageLine): DecodedLine => {
+  const { purpose, losses, counter } = input
+  const state = readState(line)
+  if (state === undefined) return skipLine(line, 'is a STATE without a state')
+  const { isOfStream, descriptor, value, count } = state
+  const info = descriptor && input.findStream(descriptor)
+  const problem = isOfStream ? info && checkStreamCount(counter, info.name, count) : checkTotalCount(counter, count)
+  const isCountedByPlatform = purpose === 'deliver' && state.isNumbered
+  if (problem !== undefined && !isCountedByPlatform) return losses.reportLoss(line, problem)
+  if (losses.hasLoss()) return losses.omitState()
+  const notes = problem === undefined ? [] : [noteMiscount(input, line, problem, info)]
+  if (info !== undefined && (value !== undefined || purpose === 'deliver'))
+    return E.right([...notes, ...streamState(input, line, info, state)])
+  if (purpose === 'deliver') return E.right([...notes, ...sharedState(input, line, state)])
+  if (!isOfStream) return E.left(sharedStateFailure(line))
+  return descriptor === undefined || value === undefined
+    ? skipLine(line, 'is a STATE without stream or state')
+    : missingStream(input, descriptor)
+}
+
+/**
+ * A platform drops records, such as empty ones, and passes on the source's count. It compares what was delivered with
+ * its own.
+ */
+const noteMiscount = (
+  { started, miscounted }: AirbyteInput,
+  { number }: InputLine,
+  problem: string,
+  info: StreamInfo | undefined,
+): Message => {
+  for (const name of info === undefined ? started : [info.name]) miscounted.add(name)
+  return {
+    _tag: 'Log',
+    level: 'warn',
+    message: `Line ${number} of the input ${problem}. No list is taken as complete because of it.`,
+  }
+}
+
+/** A destination prints a state back as it came. */
+const receivedBytes = ({ purpose }: AirbyteInput, { bytes }: InputLine) =>
+  purpose === 'deliver' ? { received: bytes } : {}
+
+const streamState = (
+  input: AirbyteInput,
+  line: InputLine,
+  info: StreamInfo,
+  { value = new JsonText('null'), count }: StateLine,
+): ReadonlyArray<Message> => [
+  ...startStream(input, info),
+  ...(value.text === 'null' ? [clearedNote(info.name)] : []),
+  { _tag: 'Checkpoint', stream: info.name, state: value, count, ...receivedBytes(input, line) },
+]
+
+/** A state of all streams, which only a destination takes. */
+const sharedState = (input: AirbyteInput, line: InputLine, { global }: StateLine): ReadonlyArray<Message> => {
+  const known = (global?.stream_states ?? []).flatMap(({ stream_descriptor, stream_state }) => {
+    const info = input.findStream(stream_descriptor)
+    return info === undefined ? [] : [{ info, state: stream_state }]
+  })
+  return [
+    ...known.flatMap(({ info, state }) => [
+      ...startStream(input, info),
+      ...(state == null ? [clearedNote(info.name)] : []),
+    ]),
+    {
+      _tag: 'SharedCheckpoint',
+      states: known.map(({ info, state }) => ({ stream: info.name, state })),
+      ...receivedBytes(input, line),
+    },
+  ]
+}
+
+const decodeTrace = (input: AirbyteInput, { bytes, members }: MessageLine): DecodedLine => {
+  const trace = valueAt(bytes, members.get('trace'))
+  if (ErrorTrace.is(trace)) return E.right([{ _tag: 'Log', level: 'error', message: trace.error.message }])
+  if (!StatusTrace.is(trace)) return noMessages
+  const { status, stream_descriptor } = trace.stream_status
+  const info = input.findStream(stream_descriptor)
+  switch (status) {
+    case 'STARTED':
+      return info === undefined ? noMessages : E.right(startStream(input, info))
+    case 'COMPLETE':
+      if (info !== undefined) return E.right([...startStream(input, info), endOfStream(input, info)])
+      return input.purpose === 'store' ? missingStream(input, stream_descriptor) : noMessages
+    case 'INCOMPLETE': {
+      const stream = info?.name ?? stream_descriptor.name
+      return E.right([failedStream(stream, `The source did not complete ${stream}.`)])
+    }
+    default:
+      return noMessages
+  }
+}
+
+/** How a stream ends that its source calls complete. */
+const endOfStream = ({ losses, miscounted }: AirbyteInput, { name, syncMode }: StreamInfo): Message => {
+  if (losses.hasLoss()) return failedStream(name, `The input lacks records of ${name}.`)
+  const extent = syncMode === 'full_refresh' && !miscounted.has(name) ? 'everything' : 'changes'
+  return { _tag: 'Finished', stream: name, extent }
+}
+
+const decodeLog = ({ bytes, members }: MessageLine): DecodedLine => {
+  const log = valueAt(bytes, members.get('log'))
+  return LogBody.is(log) && ['ERROR', 'FATAL'].includes(log.level)
+    ? E.right([{ _tag: 'Log', level: 'error', message: log.message }])
+    : noMessages
+}
+
+/** From here on a catalog of the input replaces the caller's. */
+const takeCatalog = (input: AirbyteInput, { bytes, members }: MessageLine): DecodedLine => {
+  input.findStream = findStreamByTable(decodeDiscoveredCatalog(valueAt(bytes, members.get('catalog'))) ?? [])
+  return noMessages
 }
 
 const sharedStateFailure = ({ number }: InputLine) =>

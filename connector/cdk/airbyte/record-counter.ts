@@ -1,0 +1,33 @@
+/** Counts the records of an input, to compare them with the counts of the source (`sourceStats.recordCount`). */
+export type RecordCounter = {
+  /** The records of each stream since its last state. */
+  readonly counts: Map<string, number>
+  /** Whether a state of a single stream came: what a state of all streams counts is unknown beside it. */
+  hasStreamStates: boolean
+}
+
+export const createRecordCounter = (): RecordCounter => ({ counts: new Map(), hasStreamStates: false })
+
+export const countRecord = ({ counts }: RecordCounter, stream: string): void => {
+  counts.set(stream, (counts.get(stream) ?? 0) + 1)
+}
+
+/** What is wrong with the count of a stream's state, if anything is. `counted`: NaN if the source does not count. */
+export const checkStreamCount = (counter: RecordCounter, stream: string, counted: number): string | undefined => {
+  counter.hasStreamStates = true
+  const received = counter.counts.get(stream) ?? 0
+  counter.counts.delete(stream)
+  return describeDifference(counted, received, ` of ${stream}`)
+}
+
+/** The same for a state of all streams. */
+export const checkTotalCount = ({ counts, hasStreamStates }: RecordCounter, counted: number): string | undefined => {
+  const received = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  counts.clear()
+  return hasStreamStates ? undefined : describeDifference(counted, received, '')
+}
+
+const describeDifference = (counted: number, received: number, of: string): string | undefined =>
+  Number.isFinite(counted) && counted !== received
+    ? `is a state whose source counted ${counted} records${of} since the state before; ${received} came`
+    : undefined
