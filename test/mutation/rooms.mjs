@@ -25,7 +25,6 @@ export const rooms = {
         'writer.test.ts',
       ],
       'evolve.ts': ['evolve.test.ts', 'open-loads.test.ts', 'writer.test.ts'],
-      'insert.ts': ['insert.test.ts', 'evolve.test.ts', 'writer.test.ts'],
       'load-end.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
       'lookups.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts'],
       'merge.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts', 'old-rows.test.ts', 'commit.test.ts'],

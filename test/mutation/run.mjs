@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { rooms } from './rooms.mjs'
-import { readReport, readSurvivors } from './survivors.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -16,18 +15,21 @@ const { values } = parseArgs({
   },
 })
 
-const usage = `npm run mutate -- [--room ${Object.keys(rooms).join('|')}]… [--file NAME]… [--test NAME]… [--tries N] [--fresh]
+const usage = `npm run mutate -- [--room ROOM]… [--file NAME]… [--test NAME]… [--tries N] [--fresh]
+  Rooms: ${Object.keys(rooms).join(', ')}.
 
-Changes the source in one place after the other, and tells which changes no test notices. Fails if one of them is not in
-test/mutation/survivors.md; of a file that has no heading there the survivors are only told. Results are kept in .scratch/mutation:
-the next run of an unchanged file tries again what survived and what only took too long, --fresh all.
---test: with this file of tests alone, such as a new one; what it kills counts in the next run of all.
---tries: with how many tests a mutant is tried at most, for a first look.
+Changes the source in one place after the other, and prints the changes that no test notices and the score of each room.
+Fails if the score of a whole room is below its threshold in test/mutation/thresholds.json.
+Results are kept in .scratch/mutation: of an unchanged file the next run tries only what survived or took too long;
+--fresh tries everything.
+--test: runs only this file of tests, such as a new one; what it kills counts in the next full run.
+--tries: tries each mutant with this many tests at most, for a first look.
 `
 
 const root = join(import.meta.dirname, '../..')
 const results = join(root, '.scratch/mutation')
-/** A run that tells nothing for so long, in milliseconds, hangs in the mutant that it tries. */
+const thresholds = JSON.parse(readFileSync(join(import.meta.dirname, 'thresholds.json'), 'utf8'))
+/** A run that reports nothing for this long, in milliseconds, hangs in the mutant that it tries. */
 const longestSilence = 900_000
 const fail = (message) => {
   process.stderr.write(`mutate: ${message}\n`)
@@ -41,7 +43,7 @@ const install = () => {
 }
 
 /**
- * Runs the tests of a plan; resolves to their exit status, or undefined where they told nothing more and were ended.
+ * Runs the tests of a plan; resolves to their exit status, or undefined if they reported nothing more and were killed.
  */
 const runTests = (room, planPath, plan) =>
   new Promise((resolve) => {
@@ -76,7 +78,7 @@ const readLines = (path) =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
-/** Mutates one file, and tells how each mutant ended. */
+/** Mutates one file; resolves to its report: how each mutant ended. */
 const mutateFile = async (name, file) => {
   const { instrumentSource } = await import('./instrument.mjs')
   const room = rooms[name]
@@ -91,7 +93,7 @@ const mutateFile = async (name, file) => {
   const note = (lines) => {
     for (const { id, status, by } of lines) if (status === 'Killed') ends.set(id, { status, by })
   }
-  // Earlier runs have told what they killed: also those that were ended, and those with some tests alone.
+  // What earlier runs killed stays killed: also runs that were stopped, and runs of some tests alone.
   for (const each of values.fresh ? [] : readdirSync(dirname(base))) {
     if (!each.startsWith(`${file.replace(/\.ts$/, '')}.`) || !each.endsWith('.json')) continue
     const earlier = JSON.parse(readFileSync(join(dirname(base), each), 'utf8'))
@@ -133,7 +135,8 @@ const mutateFile = async (name, file) => {
       if (line.tried !== undefined) trying = undefined
     }
     save()
-    if (status === 0 && trying === undefined) break
+    // A test may also fail because of what an earlier mutant left behind; it then kills nothing.
+    if (trying === undefined && (status === 0 || reached.size > 0)) break
     if (trying === undefined) fail(`the tests of ${file} fail without a mutant`)
     // The process has died of this one, or waits for ever.
     ends.set(trying, { status: 'Timeout', by: 'the end of its process' })
@@ -146,10 +149,52 @@ const mutateFile = async (name, file) => {
     if (status !== 0) ends.set(id, { status: status === undefined ? 'Timeout' : 'Killed', by: 'a process of its own' })
     save()
   }
-  return readReport(save())
+  return save()
 }
 
-const percent = (killed, all) => (all === 0 ? '–' : `${((100 * killed) / all).toFixed(1)} %`)
+const isAlive = ({ status }) => status === 'Survived' || status === 'NoCoverage'
+
+/** The share of mutants that were killed, in percent. */
+const scoreOf = (mutants) =>
+  mutants.length === 0 ? 100 : 100 - (100 * mutants.filter(isAlive).length) / mutants.length
+
+const describeScore = (mutants) => {
+  const [alive, late] = [mutants.filter(isAlive).length, mutants.filter(({ status }) => status === 'Timeout').length]
+  return (
+    `${mutants.length} mutants, ${mutants.length - alive} killed (${late} by taking too long), ` +
+    `${alive} survived: ${scoreOf(mutants).toFixed(1)} %`
+  )
+}
+
+const describeSurvivor = (source, { location: { start, end }, replacement }) => {
+  const lines = source.split('\n').slice(start.line - 1, end.line)
+  lines[lines.length - 1] = lines.at(-1).slice(0, end.column - 1)
+  const [before, after] = [lines.join('\n').slice(start.column - 1), replacement].map((text) => {
+    const line = text.replace(/\s+/g, ' ').trim()
+    return line.length > 90 ? `${line.slice(0, 60)} … ${line.slice(-25)}` : line
+  })
+  return `  line ${start.line}: ${before} → ${after}\n`
+}
+
+/** Mutates the chosen files of a room, and prints what survived; whether the room's score reaches its threshold. */
+const mutateRoom = async (name) => {
+  const files = listFiles(name).filter((file) => values.file?.includes(file.replace(/\.ts$/, '')) ?? true)
+  const all = []
+  for (const file of files) {
+    const { source, mutants } = await mutateFile(name, file)
+    process.stdout.write(`${name}/${file}: ${describeScore(mutants)}\n`)
+    for (const mutant of mutants.filter(isAlive)) process.stdout.write(describeSurvivor(source, mutant))
+    all.push(...mutants)
+  }
+  const isWhole = values.file === undefined && values.test === undefined && values.tries === 'Infinity'
+  const threshold = isWhole ? thresholds[name] : undefined
+  const isReached = threshold === undefined || scoreOf(all) >= threshold
+  process.stdout.write(
+    `${name}: ${describeScore(all)}${threshold === undefined ? '' : `; the threshold is ${threshold} %`}` +
+      `${isReached ? '' : ', FAILED'}\n`,
+  )
+  return isReached
+}
 
 const listFiles = (name) => readdirSync(join(root, 'connector', name)).filter((file) => file !== 'index.ts')
 
@@ -162,31 +207,7 @@ const main = async () => {
   if (missing !== undefined)
     fail(`no file ${missing}; there are ${all.map((file) => file.replace(/\.ts$/, '')).join(', ')}`)
   install()
-  const listed = readSurvivors(readFileSync(join(import.meta.dirname, 'survivors.md'), 'utf8'))
-  let newSurvivors = 0
-  for (const name of values.room) {
-    const files = listFiles(name).filter((file) => values.file?.includes(file.replace(/\.ts$/, '')) ?? true)
-    let [killed, mutants] = [0, 0]
-    for (const file of files) {
-      const { alive, ...counts } = await mutateFile(name, file)
-      const isJudged = listed.has(`${name}/${file}`)
-      const known = listed.get(`${name}/${file}`) ?? new Set()
-      const fresh = alive.filter((one) => !known.has(one.name))
-      const gone = [...known].filter((one) => !alive.some((other) => other.name === one))
-      const all = counts.killed + alive.length
-      process.stdout.write(
-        `${name}/${file}: ${all} mutants, ${counts.killed} killed (${counts.timedOut} by their time), ` +
-          `${alive.length} survived: ${percent(counts.killed, all)}${isJudged ? '' : '; not judged yet'}\n`,
-      )
-      for (const one of fresh) process.stdout.write(`  not in survivors.md, line ${one.line}:\n  - ${one.name}\n`)
-      for (const one of gone) process.stdout.write(`  killed now, remove it from survivors.md:\n  - ${one}\n`)
-      killed += counts.killed
-      mutants += all
-      if (isJudged) newSurvivors += fresh.length
-    }
-    process.stdout.write(`${name}: ${killed} of ${mutants} mutants killed: ${percent(killed, mutants)}\n`)
-  }
-  process.exitCode = newSurvivors > 0 ? 1 : 0
+  for (const name of values.room) if (!(await mutateRoom(name))) process.exitCode = 1
 }
 
 await main()
