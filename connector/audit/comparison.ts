@@ -15,7 +15,7 @@ import { appendBatchRows, type Database, loadDuckdb, openDatabase } from '../sna
 import type { ReviewDifference } from './answer'
 import { type AuditedTable, dialects } from './audited-table'
 import type { ContentDigest } from './content'
-import { checkSqlSize } from './packed-rows'
+import { checkSqlSize, quoteList } from './packed-rows'
 import { type AuditScope, bucketOfSql, bucketsSql, type ExpectedBucket, type ExpectedReview } from './statement'
 
 /** A review of the service, its version, and how many rows the stream has of it. */
@@ -76,7 +76,8 @@ const bytesPerRow = 100
 
 /**
  * Reads what the service has of a stream and gives it to `body`. `zone`: of the times of the table, UTC if left out.
- * `spillPath`: beside this file goes what does not fit into memory. Rejects with a `CommandError` if the service cannot be read completely.
+ * `spillPath`: what does not fit into memory goes beside this file. Rejects with a `CommandError` if the service cannot
+ * be read completely.
  */
 export const useExpected = async <A>(
   service: ServiceVersions,
@@ -110,20 +111,65 @@ const earlyCutoffFailure = (cutoff: number, startDate: number): Failure =>
 const readExpected = async (
   db: Database,
   service: ServiceVersions,
-  { cutoff: wanted, next, deletedFrom }: AuditedLoad,
+  load: AuditedLoad,
   bucketCount: number,
   zone: string | undefined,
 ): Promise<Expected> => {
-  await db.run(
-    'SET preserve_insertion_order = false; CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT, content HUGEINT, fields VARCHAR); CREATE TEMP TABLE changed (id VARCHAR); CREATE TEMP TABLE sent (id VARCHAR, version BIGINT)',
+  const { stream, startDate: from } = service
+  await db.run(servedTablesSql)
+  const scanned = await readVersions(db, service)
+  const cutoff = Math.min(load.cutoff ?? scanned, scanned)
+  if (cutoff < from) throw new CommandError(earlyCutoffFailure(cutoff, from))
+  await readChanges(db, service, scanned, Math.min(cutoff, load.deletedFrom ?? cutoff))
+  await keepSent(db, load.next)
+  const shown = await showBounds(db, from, cutoff, zone)
+  const newestSql = (condition: string): string => newestVersionsSql(from, zone, condition)
+  await db.run(`
+    INSERT INTO changed
+      SELECT id FROM served WHERE version > ${cutoff};
+    INSERT INTO changed
+      SELECT id FROM served
+      WHERE version >= ${from} AND ${shownSql('version', zone)} NOT BETWEEN ${shown.from} AND ${shown.cutoff};
+    INSERT INTO changed
+      SELECT id FROM served ANTI JOIN sent USING (id, version)
+      WHERE version > ${findLateFrom(load.next, cutoff)} AND version <= ${cutoff};
+    CREATE TEMP VIEW reviews AS ${newestSql('true')}`)
+  const changedIds = (await db.query('SELECT DISTINCT id FROM changed ORDER BY id')).map(({ id }) => String(id))
+  const [total] = await db.query(
+    'SELECT count(*) AS ids, coalesce(sum(row_count), 0)::BIGINT AS row_count FROM reviews',
   )
+  return {
+    scope: { stream, from, cutoff, shown, changedIds, bucketCount },
+    reviews: Number(total?.ids),
+    rows: Number(total?.row_count),
+    listBuckets: () => listBuckets(db, bucketCount),
+    listReviews: (buckets) =>
+      listReviews(db, newestSql(`${bucketOfSql('duckdb', bucketCount)} IN (${buckets.join(', ')})`)),
+    findVersions: (ids) => findVersions(db, ids),
+  }
+}
+
+/**
+ * served: every version that the service has. changed: reviews that are left out. sent: versions that the last load has
+ * sent and the next one reads again.
+ */
+const servedTablesSql = `
+  SET preserve_insertion_order = false;
+  CREATE TEMP TABLE served (
+    id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT, content HUGEINT, fields VARCHAR
+  );
+  CREATE TEMP TABLE changed (id VARCHAR);
+  CREATE TEMP TABLE sent (id VARCHAR, version BIGINT)`
+
+/** Reads the versions of a stream into `served`; returns the time up to which that is everything. */
+const readVersions = async (db: Database, service: ServiceVersions): Promise<number> => {
   const { BIGINT, HUGEINT, VARCHAR } = loadDuckdb()
   let scanned = service.startDate
   await consumeFeed(
     pipe(
       service.versions,
-      flatMapFeed(({ rows, cutoff: reached }) => {
-        scanned = reached ?? scanned
+      flatMapFeed(({ rows, cutoff }) => {
+        scanned = cutoff ?? scanned
         return [rows]
       }),
       batchFeed(appendBatchRows),
@@ -142,99 +188,119 @@ const readExpected = async (
         ],
       ),
   )
-  const readRows = Number(await db.scalar('SELECT count(*) FROM served'))
-  await db.run(`SET memory_limit = '${memoryLimit + bytesPerRow * Math.max(0, readRows - 1e6)}B'`)
-  const cutoff = Math.min(wanted ?? scanned, scanned)
-  if (cutoff < service.startDate) throw new CommandError(earlyCutoffFailure(cutoff, service.startDate))
-  // What is restored between the two lists is in neither: the first is read once more.
-  for (const changes of [
-    service.changedSince(scanned),
-    service.deletedSince(Math.min(cutoff, deletedFrom ?? cutoff)),
-    service.changedSince(scanned),
-  ])
+  const count = Number(await db.scalar('SELECT count(*) FROM served'))
+  await db.run(`SET memory_limit = '${memoryLimit + bytesPerRow * Math.max(0, count - 1e6)}B'`)
+  return scanned
+}
+
+/** Reads into `changed` what has changed since the scan, and what was deleted since the load. */
+const readChanges = async (
+  db: Database,
+  { changedSince, deletedSince }: ServiceVersions,
+  scanned: number,
+  deletedFrom: number,
+): Promise<void> => {
+  const { VARCHAR } = loadDuckdb()
+  // A review that is restored between the two lists is in neither, so the first is read once more.
+  for (const changes of [changedSince(scanned), deletedSince(deletedFrom), changedSince(scanned)])
     await consumeFeed(batchFeed(appendBatchRows)(changes), (rows) =>
       db.appendColumns('changed', [VARCHAR], [rows.map(({ id }) => id)]),
     )
-  // Where a state knows no rows, or a range of them, any of these may have been sent.
-  if (next !== undefined && next.sent.length > 0)
-    await db.appendColumns(
-      'sent',
-      [VARCHAR, BIGINT],
-      [next.sent.map(({ id }) => id), next.sent.map(({ modifiedTime }) => BigInt(modifiedTime))],
-    )
-  const lateFrom =
-    next === undefined || (next.sent.length === 0 && next.sentRange === undefined)
-      ? cutoff
-      : (next.sentRange?.until ?? next.from - 1)
-  // Clocks go back once a year: what they put on the other side of a bound is left out.
-  const [shown] = await db.query(
-    `SELECT ${shownSql(String(service.startDate), zone)}::VARCHAR AS from_time, ${shownSql(String(cutoff), zone)}::VARCHAR AS cutoff`,
+}
+
+const keepSent = async (db: Database, next: NextRead | undefined): Promise<void> => {
+  if (next === undefined || next.sent.length === 0) return
+  const { BIGINT, VARCHAR } = loadDuckdb()
+  await db.appendColumns(
+    'sent',
+    [VARCHAR, BIGINT],
+    [next.sent.map(({ id }) => id), next.sent.map(({ modifiedTime }) => BigInt(modifiedTime))],
   )
-  const bounds = { from: Number(shown?.from_time), cutoff: Number(shown?.cutoff) }
-  /** The newest versions of the reviews whose `id` meets a condition. */
-  const newestSql = (condition: string): string => `
-    SELECT id, ${shownSql('max(version)', zone)} AS version, max(version) AS modified, arg_max(row_count, version) AS row_count, arg_max(mention, version) AS mention,
-      arg_max(content, version) AS content, arg_max(fields, version) AS fields FROM served
-    ANTI JOIN changed USING (id) WHERE version >= ${service.startDate} AND ${condition} GROUP BY id HAVING arg_max(row_count, version) > 0`
-  await db.run(`
-    INSERT INTO changed SELECT id FROM served WHERE version > ${cutoff};
-    INSERT INTO changed SELECT id FROM served
-      WHERE version >= ${service.startDate} AND ${shownSql('version', zone)} NOT BETWEEN ${bounds.from} AND ${bounds.cutoff};
-    INSERT INTO changed SELECT id FROM served ANTI JOIN sent USING (id, version) WHERE version > ${lateFrom} AND version <= ${cutoff};
-    CREATE TEMP VIEW reviews AS ${newestSql('true')}`)
-  const changedIds = (await db.query('SELECT DISTINCT id FROM changed ORDER BY id')).map(({ id }) => String(id))
-  const [total] = await db.query(
-    'SELECT count(*) AS ids, coalesce(sum(row_count), 0)::BIGINT AS row_count FROM reviews',
-  )
-  return {
-    scope: { stream: service.stream, from: service.startDate, cutoff, shown: bounds, changedIds, bucketCount },
-    reviews: Number(total?.ids),
-    rows: Number(total?.row_count),
-    listBuckets: async () =>
-      (
-        await db.query(
-          `WITH ${bucketsSql('duckdb', bucketCount, true)} SELECT bucket, ids, row_count::VARCHAR AS row_count, id_digest::VARCHAR AS id_digest, version_digest::VARCHAR AS version_digest, row_digest::VARCHAR AS row_digest, content_digest::VARCHAR AS content_digest FROM buckets`,
-        )
-      ).map((row) => ({
-        bucket: Number(row.bucket),
-        ids: BigInt(String(row.ids)),
-        rows: BigInt(String(row.row_count)),
-        idDigest: BigInt(String(row.id_digest)),
-        versionDigest: BigInt(String(row.version_digest)),
-        rowDigest: BigInt(String(row.row_digest)),
-        contentDigest: BigInt(String(row.content_digest)),
-      })),
-    listReviews: async (buckets) => {
-      const { chunks } = await db.stream(
-        `SELECT id, version, row_count, content, fields FROM (${newestSql(`${bucketOfSql('duckdb', bucketCount)} IN (${buckets.join(', ')})`)})`,
-      )
-      const reviews: ExpectedReview[] = []
-      for await (const rows of chunks)
-        for (const [id, version, count, content, fields] of rows)
-          reviews.push({
-            id: String(id),
-            version: Number(version),
-            rows: Number(count),
-            content: BigInt(String(content)),
-            fields: String(fields),
-          })
-      return reviews.sort((a, b) => (a.id < b.id ? -1 : 1))
-    },
-    findVersions: async (ids) => {
-      const found = await db.query(
-        `SELECT modified::VARCHAR AS version, mention::VARCHAR AS mention FROM reviews WHERE id IN (${["''", ...ids.map((id) => `'${id}'`)].join(', ')})`,
-      )
-      const versions = found.map(({ version, mention }) => ({
-        modifiedTime: Number(version),
-        mentionTime: mention === null ? undefined : Number(mention),
-      }))
-      const oldest = versions.reduce(
-        (least, { modifiedTime }) => Math.min(least, modifiedTime),
-        Number.MAX_SAFE_INTEGER,
-      )
-      return { versions, newer: Number(await db.scalar(`SELECT count(*) FROM served WHERE version >= ${oldest}`)) }
-    },
-  }
+}
+
+/**
+ * The time after which a version counts as late unless the load has sent it. Where the state knows no rows, or a range
+ * of them, any of these may have been sent.
+ */
+const findLateFrom = (next: NextRead | undefined, cutoff: number): number =>
+  next === undefined || (next.sent.length === 0 && next.sentRange === undefined)
+    ? cutoff
+    : (next.sentRange?.until ?? next.from - 1)
+
+/** Both bounds by clocks of the zone. They go back once a year: what they put on the other side is left out. */
+const showBounds = async (
+  db: Database,
+  from: number,
+  cutoff: number,
+  zone: string | undefined,
+): Promise<AuditScope['shown']> => {
+  const [shown] = await db.query(`
+    SELECT ${shownSql(String(from), zone)}::VARCHAR AS from_time, ${shownSql(String(cutoff), zone)}::VARCHAR AS cutoff`)
+  return { from: Number(shown?.from_time), cutoff: Number(shown?.cutoff) }
+}
+
+/** The newest version of each review whose `id` meets a condition. */
+const newestVersionsSql = (from: number, zone: string | undefined, condition: string): string => `
+  SELECT id,
+    ${shownSql('max(version)', zone)} AS version,
+    max(version) AS modified,
+    arg_max(row_count, version) AS row_count,
+    arg_max(mention, version) AS mention,
+    arg_max(content, version) AS content,
+    arg_max(fields, version) AS fields
+  FROM served
+  ANTI JOIN changed USING (id)
+  WHERE version >= ${from} AND ${condition}
+  GROUP BY id
+  HAVING arg_max(row_count, version) > 0`
+
+const listBuckets = async (db: Database, bucketCount: number): Promise<ReadonlyArray<ExpectedBucket>> => {
+  const found = await db.query(`
+    WITH ${bucketsSql('duckdb', bucketCount, true)}
+    SELECT bucket, ids,
+      row_count::VARCHAR AS row_count,
+      id_digest::VARCHAR AS id_digest,
+      version_digest::VARCHAR AS version_digest,
+      row_digest::VARCHAR AS row_digest,
+      content_digest::VARCHAR AS content_digest
+    FROM buckets`)
+  return found.map((row) => ({
+    bucket: Number(row.bucket),
+    ids: BigInt(String(row.ids)),
+    rows: BigInt(String(row.row_count)),
+    idDigest: BigInt(String(row.id_digest)),
+    versionDigest: BigInt(String(row.version_digest)),
+    rowDigest: BigInt(String(row.row_digest)),
+    contentDigest: BigInt(String(row.content_digest)),
+  }))
+}
+
+const listReviews = async (db: Database, newestSql: string): Promise<ReadonlyArray<ExpectedReview>> => {
+  const { chunks } = await db.stream(`SELECT id, version, row_count, content, fields FROM (${newestSql})`)
+  const reviews: ExpectedReview[] = []
+  for await (const rows of chunks)
+    for (const [id, version, count, content, fields] of rows)
+      reviews.push({
+        id: String(id),
+        version: Number(version),
+        rows: Number(count),
+        content: BigInt(String(content)),
+        fields: String(fields),
+      })
+  return reviews.sort((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+const findVersions = async (db: Database, ids: ReadonlyArray<string>): ReturnType<Expected['findVersions']> => {
+  const found = await db.query(`
+      SELECT modified::VARCHAR AS version, mention::VARCHAR AS mention
+      FROM reviews
+      WHERE id IN (${quoteList(['', ...ids])})`)
+  const versions = found.map(({ version, mention }) => ({
+    modifiedTime: Number(version),
+    mentionTime: mention === null ? undefined : Number(mention),
+  }))
+  const oldest = versions.reduce((least, { modifiedTime }) => Math.min(least, modifiedTime), Number.MAX_SAFE_INTEGER)
+  return { versions, newer: Number(await db.scalar(`SELECT count(*) FROM served WHERE version >= ${oldest}`)) }
 }
 
 const idsPerStatement = 1000

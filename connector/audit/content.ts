@@ -267,9 +267,15 @@ export const contentRowsSql = (
     condition === undefined
       ? []
       : names.map((name, i) => `MOD(${number(`id || ':' || ${key} || ':' || ${name}`)}, ${fieldDigests}) AS field_${i}`)
-  return `SELECT ${['id', 'version', `${number(`id || ':' || ${joined(names)}`)} AS content`, ...digests].join(',\n    ')}
+  const hashes = ['id', 'version', `${number(`id || ':' || ${joined(names)}`)} AS content`, ...digests]
+  const pieces = [
+    `${rows.id} AS id`,
+    `${rows.version} AS version`,
+    ...fields.map((field, i) => `${pieceSql(table, 'loaded', field)} AS ${names[i]}`),
+  ]
+  return `SELECT ${hashes.join(',\n    ')}
   FROM (
-    SELECT ${[`${rows.id} AS id`, `${rows.version} AS version`, ...fields.map((field, i) => `${pieceSql(table, 'loaded', field)} AS ${names[i]}`)].join(',\n      ')}
+    SELECT ${pieces.join(',\n      ')}
     FROM ${rows.from}
   ) AS pieces${condition === undefined ? '' : `\n  WHERE ${condition}`}`
 }

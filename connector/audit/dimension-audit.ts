@@ -10,8 +10,8 @@ import {
   md5Of,
   timeSql,
 } from './audited-table'
-import { packColumns, quoteList } from './entity-statement'
-import { checkSqlSize, packedRows, placesSql, unpackedSql } from './packed-rows'
+import { packColumns } from './entity-statement'
+import { checkSqlSize, packedRows, placesSql, quoteList, unpackedSql } from './packed-rows'
 
 /**
  * What an audit reads of a stream of what reviews name: a row for each review that names something, and at the end as
@@ -74,55 +74,75 @@ export const readDimensions = async (
 const keySql = (table: AuditedTable, alias: string | undefined): string =>
   `SUBSTRING(${dialects[table.dialect].md5(`COALESCE(${idSql(table, alias, table.idColumn)}, '')`)}, 1, ${digits})`
 
-/**
- * The statement that names the dimensions that are missing, doubled, or have another name than the newest review gives
- * them; no row: none.
- */
-export const dimensionStatement = (
-  table: AuditedTable,
-  { stream, cutoff, attributes, dimensions }: ExpectedDimensions,
-): string => {
-  const { md5, text, quote, integer } = dialects[table.dialect]
-  const clock = createClock(clockZone(table))
-  const { width, packed, column } = packColumns(
-    [...dimensions].map(([key, { id, version, digest }]) => [
-      key,
-      id.replaceAll(/[^\w .:>&/-]/g, '_').slice(0, 60),
-      String(clock.show(version)),
-      // Where clocks show the time twice, it says not whether a row is of a newer review.
-      clock.goBack(version) > 0 ? '' : digest,
-    ]),
-  )
+/** What a dimension statement compares, and how to read its answer. */
+const headSql = ({ name }: AuditedTable, { stream, cutoff, attributes }: ExpectedDimensions): string => {
+  const names =
+    attributes.length === 0 ? '' : `, with the ${attributes.join(' and ')} of the newest review that names it`
+  return [
+    `Compares ${name} with the ${stream} that the newest reviews of the service name, ` +
+      `as of ${new Date(cutoff).toISOString()}.`,
+    `Each must be there once${names}. What no review names any more may stay, ` +
+      'and a row of a newer review is not compared.',
+    'Run it before the next load. No rows: nothing differs. dimension: the hash of the id, for --repair.',
+  ]
+    .map((line) => `-- ${line}\n`)
+    .join('')
+}
+
+/** The dimensions of the table: `found`, each by its newest version. */
+const tableDimensionsSql = (table: AuditedTable, attributes: ReadonlyArray<string>): string => {
+  const { md5, text, quote } = dialects[table.dialect]
   const names = attributes
     .map((name) => `COALESCE(CAST(loaded.${quote(attributeColumn(table, name))} AS ${text}), '')`)
     .join(" || '|' || ")
-  return `-- Compares ${table.name} with the ${stream} that the newest reviews of the service name, as of ${new Date(cutoff).toISOString()}.
--- Each must be there once${attributes.length === 0 ? '.' : `, with the ${attributes.join(' and ')} of the newest review that names it.`} What no review names any more may stay, and a row of a newer review is not compared.
--- Run it before the next load. No rows: nothing differs. dimension: the hash of the id, for --repair.
-WITH
-${placesSql},
-${packedRows('expected_parts', packed)},
-${unpackedSql('expected', 'expected_parts', width, [
-  `${column(0)} AS dimension`,
-  `${column(1)} AS id`,
-  `CAST(${column(2)} AS ${integer}) AS version`,
-  `${column(3)} AS digest`,
-])},
-loaded_rows AS (
-  SELECT ${keySql(table, 'loaded')} AS dimension, COALESCE(${idSql(table, 'loaded', table.idColumn)}, '') AS id,
+  return `loaded_rows AS (
+  SELECT ${keySql(table, 'loaded')} AS dimension,
+    COALESCE(${idSql(table, 'loaded', table.idColumn)}, '') AS id,
     COALESCE(${timeSql(table, 'loaded', table.versionColumn)}, -1) AS version,
     ${attributes.length === 0 ? "''" : `SUBSTRING(${md5(names)}, 1, ${digits})`} AS digest
   FROM ${table.name} AS loaded
 ),
 newest AS (
-  SELECT dimension, MAX(id) AS id, MAX(version) AS version, COUNT(*) AS row_count FROM loaded_rows GROUP BY dimension
+  SELECT dimension, MAX(id) AS id, MAX(version) AS version, COUNT(*) AS row_count
+  FROM loaded_rows
+  GROUP BY dimension
 ),
 found AS (
-  SELECT newest.dimension, newest.id, newest.version, ${table.rows === 'newest' ? '1' : 'newest.row_count'} AS row_count,
-    MIN(loaded_rows.digest) AS least_digest, MAX(loaded_rows.digest) AS most_digest
-  FROM newest INNER JOIN loaded_rows ON loaded_rows.dimension = newest.dimension AND loaded_rows.version = newest.version
+  SELECT newest.dimension, newest.id, newest.version,
+    ${table.rows === 'newest' ? '1' : 'newest.row_count'} AS row_count,
+    MIN(loaded_rows.digest) AS least_digest,
+    MAX(loaded_rows.digest) AS most_digest
+  FROM newest
+  INNER JOIN loaded_rows ON loaded_rows.dimension = newest.dimension AND loaded_rows.version = newest.version
   GROUP BY newest.dimension, newest.id, newest.version, newest.row_count
-)
+)`
+}
+
+/**
+ * The statement that names the dimensions that are missing, doubled, or have another name than the newest review gives
+ * them; no row: none.
+ */
+export const dimensionStatement = (table: AuditedTable, expected: ExpectedDimensions): string => {
+  const clock = createClock(clockZone(table))
+  const { width, packed, column } = packColumns(
+    [...expected.dimensions].map(([key, { id, version, digest }]) => [
+      key,
+      id.replaceAll(/[^\w .:>&/-]/g, '_').slice(0, 60),
+      String(clock.show(version)),
+      // A time that clocks show twice does not say whether a row is of a newer review.
+      clock.goBack(version) > 0 ? '' : digest,
+    ]),
+  )
+  return `${headSql(table, expected)}WITH
+${placesSql},
+${packedRows('expected_parts', packed)},
+${unpackedSql('expected', 'expected_parts', width, [
+  `${column(0)} AS dimension`,
+  `${column(1)} AS id`,
+  `CAST(${column(2)} AS ${dialects[table.dialect].integer}) AS version`,
+  `${column(3)} AS digest`,
+])},
+${tableDimensionsSql(table, expected.attributes)}
 SELECT COALESCE(expected.dimension, found.dimension) AS dimension,
   CASE
     WHEN found.dimension IS NULL THEN 'missing'
@@ -133,10 +153,15 @@ SELECT COALESCE(expected.dimension, found.dimension) AS dimension,
   expected.version AS expected_version, found.version AS found_version, COALESCE(found.row_count, 0) AS found_rows,
   COALESCE(found.id, expected.id) AS id
 FROM expected FULL OUTER JOIN found ON found.dimension = expected.dimension
-WHERE found.dimension IS NULL OR (expected.dimension IS NULL AND found.id = '')
+WHERE found.dimension IS NULL
+  OR (expected.dimension IS NULL AND found.id = '')
   OR (expected.dimension IS NOT NULL AND found.row_count > 1)
-  OR (expected.digest <> '' AND found.version <= expected.version
-    AND found.least_digest <> expected.digest AND found.most_digest <> expected.digest)
+  OR (
+    expected.digest <> ''
+    AND found.version <= expected.version
+    AND found.least_digest <> expected.digest
+    AND found.most_digest <> expected.digest
+  )
 ORDER BY dimension;
 `
 }

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { batchFeed, consumeFeed, type Failure, type Feed, runOrThrow } from '../cdk'
 import { appendBatchRows, type Database, loadDuckdb, openDatabase } from '../snapshot/store'
-import { type AuditedTable, createClock } from './audited-table'
+import { type AuditedTable, createClock, type ZoneClock } from './audited-table'
 import { memoryLimit, shownSql } from './comparison'
 import {
   type AuditWindow,
@@ -10,10 +10,9 @@ import {
   type FeedbackScope,
   groupsSql,
   type NamedFeedback,
-  quoteList,
   toEntityName,
 } from './entity-statement'
-import { checkSqlSize } from './packed-rows'
+import { checkSqlSize, quoteList } from './packed-rows'
 
 /** A row that the service has: its entity, such as `location:1034`, its id, and its time in milliseconds since 1970. */
 export type ServiceFeedbackRow = { readonly entity: string; readonly id: string; readonly time: number }
@@ -68,9 +67,28 @@ const readExpectedFeedback = async (
   window: AuditWindow,
   zone: string | undefined,
 ): Promise<ExpectedFeedback> => {
-  await db.run(
-    'CREATE TEMP TABLE served (entity VARCHAR, id VARCHAR, version BIGINT); CREATE TEMP TABLE audited (entity VARCHAR, name VARCHAR, cutoff BIGINT)',
-  )
+  await db.run(`
+    CREATE TEMP TABLE served (entity VARCHAR, id VARCHAR, version BIGINT);
+    CREATE TEMP TABLE audited (entity VARCHAR, name VARCHAR, cutoff BIGINT)`)
+  await readRows(db, service)
+  const scope = chooseScope(service, window, createClock(zone))
+  await keepEntities(db, scope)
+  await db.run(`
+    CREATE TEMP VIEW feedback AS
+      SELECT name, id, ${shownSql('max(version)', zone)} AS version, 1 AS row_count
+      FROM served INNER JOIN audited USING (entity)
+      WHERE version BETWEEN ${scope.from} AND cutoff
+      GROUP BY name, id`)
+  return {
+    scope,
+    rows: Number(await db.scalar('SELECT count(*) FROM feedback')),
+    listGroups: () => listGroups(db, window),
+    listRows: (buckets) => listRows(db, window, buckets),
+    findOldest: (rows) => findOldest(db, rows),
+  }
+}
+
+const readRows = async (db: Database, service: ServiceFeedback): Promise<void> => {
   const { BIGINT, VARCHAR } = loadDuckdb()
   await consumeFeed(batchFeed(appendBatchRows)(service.rows), (rows) =>
     db.appendColumns(
@@ -79,15 +97,33 @@ const readExpectedFeedback = async (
       [rows.map(({ entity }) => entity), rows.map(({ id }) => id), rows.map(({ time }) => BigInt(time))],
     ),
   )
-  const clock = createClock(zone)
-  // A bound that clocks show twice is moved out of these two hours: otherwise they would put rows on the other side of
-  // it.
-  const from = service.from + 2 * clock.goBack(service.from)
+}
+
+/**
+ * What is compared. A bound that clocks show twice is moved out of these two hours: otherwise they would put rows on
+ * its other side.
+ */
+const chooseScope = (
+  { stream, from, cutoffs }: ServiceFeedback,
+  window: AuditWindow,
+  clock: ZoneClock,
+): FeedbackScope => {
   const moveBack = (cutoff: number): number => cutoff - 2 * clock.goBack(cutoff)
-  const cutoffs = [...service.cutoffs()].sort(([a], [b]) => (a < b ? -1 : 1))
-  const entities = cutoffs.flatMap(([entity, cutoff]) =>
-    E.isLeft(cutoff) ? [] : [{ entity, name: toEntityName(entity), cutoff: moveBack(cutoff.right) }],
-  )
+  const sorted = [...cutoffs()].sort(([a], [b]) => (a < b ? -1 : 1))
+  return {
+    stream,
+    from: from + 2 * clock.goBack(from),
+    window,
+    entities: sorted.flatMap(([entity, cutoff]) =>
+      E.isLeft(cutoff) ? [] : [{ entity, name: toEntityName(entity), cutoff: moveBack(cutoff.right) }],
+    ),
+    clock,
+    leftOut: sorted.flatMap(([entity, cutoff]) => (E.isLeft(cutoff) ? [{ entity, reason: cutoff.left }] : [])),
+  }
+}
+
+const keepEntities = async (db: Database, { entities }: FeedbackScope): Promise<void> => {
+  const { BIGINT, VARCHAR } = loadDuckdb()
   await db.appendColumns(
     'audited',
     [VARCHAR, VARCHAR, BIGINT],
@@ -97,50 +133,46 @@ const readExpectedFeedback = async (
       entities.map(({ cutoff }) => BigInt(cutoff)),
     ],
   )
-  await db.run(`
-    CREATE TEMP VIEW feedback AS
-    SELECT name, id, ${shownSql('max(version)', zone)} AS version, 1 AS row_count FROM served INNER JOIN audited USING (entity)
-    WHERE version BETWEEN ${from} AND cutoff GROUP BY name, id`)
-  const list = async <Name extends string>(sql: string, ...names: ReadonlyArray<Name>) =>
-    (await db.query(sql)).map(
-      (row) => Object.fromEntries(names.map((name) => [name, String(row[name])])) as Record<Name, string>,
-    )
-  const groups = groupsSql('duckdb', window)
-  return {
-    scope: {
-      stream: service.stream,
-      from,
-      window,
-      entities,
-      clock,
-      leftOut: cutoffs.flatMap(([entity, cutoff]) => (E.isLeft(cutoff) ? [{ entity, reason: cutoff.left }] : [])),
-    },
-    rows: Number(await db.scalar('SELECT count(*) FROM feedback')),
-    listGroups: () =>
-      list(
-        `WITH ${groups} SELECT bucket, ids::VARCHAR AS ids, id_digest::VARCHAR AS "idDigest", version_digest::VARCHAR AS "versionDigest" FROM buckets ORDER BY bucket`,
-        'bucket',
-        'ids',
-        'idDigest',
-        'versionDigest',
-      ),
-    listRows: (buckets) =>
-      list(
-        `WITH ${groups} SELECT name, id, version::VARCHAR AS version FROM placed WHERE bucket IN (${quoteList(buckets)}) ORDER BY name, id`,
-        'name',
-        'id',
-        'version',
-      ),
-    findOldest: async (rows) => {
-      const keys = quoteList(['', ...rows.map(({ entity, id }) => `${entity}:${id}`)])
-      const found = await list(
-        `SELECT entity, min(version)::VARCHAR AS oldest FROM served INNER JOIN audited USING (entity) WHERE name || ':' || id IN (${keys}) GROUP BY entity`,
-        'entity',
-        'oldest',
-      )
-      return new Map(found.map(({ entity, oldest }) => [entity, Number(oldest)]))
-    },
-  }
+}
+
+const listGroups = async (db: Database, window: AuditWindow): Promise<ReadonlyArray<ExpectedGroup>> => {
+  const found = await db.query(`
+    WITH ${groupsSql('duckdb', window)}
+    SELECT bucket, ids, id_digest::VARCHAR AS id_digest, version_digest::VARCHAR AS version_digest
+    FROM buckets
+    ORDER BY bucket`)
+  return found.map(({ bucket, ids, id_digest, version_digest }) => ({
+    bucket: String(bucket),
+    ids: String(ids),
+    idDigest: String(id_digest),
+    versionDigest: String(version_digest),
+  }))
+}
+
+const listRows = async (
+  db: Database,
+  window: AuditWindow,
+  buckets: ReadonlyArray<string>,
+): Promise<ReadonlyArray<NamedFeedback>> => {
+  const found = await db.query(`
+    WITH ${groupsSql('duckdb', window)}
+    SELECT name, id, version::VARCHAR AS version
+    FROM placed
+    WHERE bucket IN (${quoteList(buckets)})
+    ORDER BY name, id`)
+  return found.map(({ name, id, version }) => ({ name: String(name), id: String(id), version: String(version) }))
+}
+
+const findOldest = async (
+  db: Database,
+  rows: ReadonlyArray<FeedbackDifference>,
+): Promise<ReadonlyMap<string, number>> => {
+  const found = await db.query(`
+    SELECT entity, min(version)::VARCHAR AS oldest
+    FROM served INNER JOIN audited USING (entity)
+    WHERE name || ':' || id IN (${quoteList(['', ...rows.map(({ entity, id }) => `${entity}:${id}`)])})
+    GROUP BY entity`)
+  return new Map(found.map(({ entity, oldest }) => [String(entity), Number(oldest)]))
 }
 
 /** The statement, or why the warehouse would not take it. */
@@ -152,6 +184,7 @@ export const checkFeedbackStatementSize = (
   checkSqlSize(
     sql,
     table,
-    '. ' +
-      `${buckets === undefined ? 'Use --window year, or fewer entities in the config' : 'Give fewer buckets with --ids'}.`,
+    `. ${
+      buckets === undefined ? 'Use --window year, or fewer entities in the config' : 'Give fewer buckets with --ids'
+    }.`,
   )

@@ -9,7 +9,7 @@ import {
   timeSql,
   type ZoneClock,
 } from './audited-table'
-import { field, packedRows, placesSql, unpackedSql } from './packed-rows'
+import { field, packedRows, placesSql, quoteList, unpackedSql } from './packed-rows'
 
 /** The calendar windows, by clocks of the table's zone, into which the rows of an entity are grouped by their time. */
 export const auditWindows = ['month', 'year'] as const
@@ -64,18 +64,20 @@ export const groupsSql = (dialectName: DialectName, window: AuditWindow): string
   const sum = (value: string): string => `SUM(CAST(${value} AS ${dialect.decimal}))`
   const key = `name || ':' || id`
   return `placed AS (
-  SELECT name, id, version, row_count,
-    name || '/' || CASE WHEN version < 0 THEN '${nobody}' ELSE ${window === 'month' ? month : `SUBSTRING(${month}, 1, 4)`} END AS bucket
+  SELECT name, id, version, row_count, name || '/' || CASE
+      WHEN version < 0 THEN '${nobody}'
+      ELSE ${window === 'month' ? month : `SUBSTRING(${month}, 1, 4)`}
+    END AS bucket
   FROM feedback
 ),
 buckets AS (
-  SELECT bucket, COUNT(*) AS ids, SUM(row_count) AS row_count, ${sum(hash.id(key))} AS id_digest, ${sum(hash.version(key, 'version'))} AS version_digest
-  FROM placed GROUP BY bucket
+  SELECT bucket, COUNT(*) AS ids, SUM(row_count) AS row_count,
+    ${sum(hash.id(key))} AS id_digest,
+    ${sum(hash.version(key, 'version'))} AS version_digest
+  FROM placed
+  GROUP BY bucket
 )`
 }
-
-/** Texts without quotes as a list of SQL. */
-export const quoteList = (texts: ReadonlyArray<string>): string => texts.map((text) => `'${text}'`).join(', ')
 
 /** Rows of texts packed into columns that are as wide as their widest text; `column`: the SQL of one. */
 export const packColumns = (rows: ReadonlyArray<ReadonlyArray<string>>) => {
@@ -116,10 +118,15 @@ const tableFeedbackSql = (table: AuditedTable, { from, entities, clock }: Feedba
   ])
   // A row without entity, id or time is none of the service: it stays, and shows as extra or stale.
   return `${packedRows('entity_parts', packed)},
-${unpackedSql('audited', 'entity_parts', width, [`${column(0)} AS entity_hash`, `${column(1)} AS name`, `CAST(${column(2)} AS ${integer}) AS cutoff`])},
+${unpackedSql('audited', 'entity_parts', width, [
+  `${column(0)} AS entity_hash`,
+  `${column(1)} AS name`,
+  `CAST(${column(2)} AS ${integer}) AS cutoff`,
+])},
 loaded_rows AS (
   SELECT COALESCE(${entityHashSql(table, 'loaded.')}, '-') AS entity_hash,
-    COALESCE(${idSql(table, 'loaded', table.idColumn)}, '') AS id, COALESCE(${timeSql(table, 'loaded', table.versionColumn)}, -1) AS version
+    COALESCE(${idSql(table, 'loaded', table.idColumn)}, '') AS id,
+    COALESCE(${timeSql(table, 'loaded', table.versionColumn)}, -1) AS version
   FROM ${table.name} AS loaded
 ),
 all_rows AS (
@@ -129,7 +136,9 @@ all_rows AS (
 ),
 feedback AS (
   SELECT name, id, MAX(version) AS version, ${table.rows === 'newest' ? '1' : 'COUNT(*)'} AS row_count
-  FROM all_rows WHERE version <= cutoff GROUP BY name, id
+  FROM all_rows
+  WHERE version <= cutoff
+  GROUP BY name, id
 )`
 }
 
@@ -198,7 +207,9 @@ SELECT COALESCE(expected.bucket, buckets.bucket) AS bucket,
   END AS difference,
   ${ids} AS expected_rows, ${foundIds} AS found_ids, COALESCE(buckets.row_count, 0) AS found_rows
 FROM expected FULL OUTER JOIN buckets ON buckets.bucket = expected.bucket
-WHERE ${foundIds} <> ${ids} OR ${foundIdDigest} <> ${idDigest} OR ${foundVersionDigest} <> ${versionDigest}
+WHERE ${foundIds} <> ${ids}
+  OR ${foundIdDigest} <> ${idDigest}
+  OR ${foundVersionDigest} <> ${versionDigest}
   OR COALESCE(buckets.row_count, 0) <> ${foundIds}
 ORDER BY bucket;
 `
@@ -221,14 +232,23 @@ export const feedbackRowStatement = (
   ])}WITH
 ${placesSql},
 ${packedRows('expected_parts', packed)},
-${unpackedSql('expected', 'expected_parts', width, [`${column(0)} AS name`, `${column(1)} AS id`, `CAST(${column(2)} AS ${dialects[table.dialect].integer}) AS version`])},
+${unpackedSql('expected', 'expected_parts', width, [
+  `${column(0)} AS name`,
+  `${column(1)} AS id`,
+  `CAST(${column(2)} AS ${dialects[table.dialect].integer}) AS version`,
+])},
 ${tableFeedbackSql(table, scope)},
 ${groupsSql(table.dialect, scope.window)},
 found AS (
-  SELECT name, id, version, row_count FROM placed WHERE bucket IN (${quoteList(buckets)})
+  SELECT name, id, version, row_count
+  FROM placed
+  WHERE bucket IN (${quoteList(buckets)})
 ),
 later AS (
-  SELECT name, id, MAX(version) AS version, COUNT(*) AS row_count FROM all_rows WHERE version > cutoff GROUP BY name, id
+  SELECT name, id, MAX(version) AS version, COUNT(*) AS row_count
+  FROM all_rows
+  WHERE version > cutoff
+  GROUP BY name, id
 ),
 both_sides AS (
   SELECT COALESCE(expected.name, found.name) AS name, COALESCE(expected.id, found.id) AS id,
@@ -251,7 +271,10 @@ SELECT name AS entity, id,
   END AS difference,
   expected_version, found_version, found_rows
 FROM compared
-WHERE expected_version IS NULL OR found_version IS NULL OR found_version <> expected_version OR found_rows <> 1
+WHERE expected_version IS NULL
+  OR found_version IS NULL
+  OR found_version <> expected_version
+  OR found_rows <> 1
 ORDER BY name, id;
 `
 }

@@ -5,6 +5,9 @@ import { type AuditedTable, dialects } from './audited-table'
 /** A literal of SQL; the texts are digits and spaces. */
 const literal = (text: string): string => `'${text}'`
 
+/** Texts without quotes as a list of SQL. */
+export const quoteList = (texts: ReadonlyArray<string>): string => texts.map((text) => `'${text}'`).join(', ')
+
 /** A value in a column of fixed width. */
 export const pack = (value: bigint | number | string, width: number): string => String(value).padStart(width)
 

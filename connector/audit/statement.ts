@@ -57,97 +57,135 @@ const instant = (millis: number): string => new Date(millis).toISOString()
 const idWidth = 20
 const versionWidth = 16
 
+/** The column that marks deleted rows, quoted; undefined: rows are not marked. */
+const markColumn = ({ dialect, deletedColumn }: AuditedTable): string | undefined =>
+  deletedColumn === undefined ? undefined : dialects[dialect].quote(deletedColumn)
+
+/** The rows of the table as they were loaded: `loaded_rows (id, version)`, with their content if it is compared. */
+const loadedRowsSql = (table: AuditedTable, condition: string | undefined): string => {
+  const mark = markColumn(table)
+  // A row without an id or a version is none of the service: it stays, and shows as extra or stale.
+  const id = `COALESCE(${idSql(table, 'loaded', table.idColumn)}, '')`
+  const version = `COALESCE(${timeSql(table, 'loaded', table.versionColumn)}, -1)`
+  const from = `${table.name} AS loaded${mark === undefined ? '' : `\n  WHERE loaded.${mark} IS NULL`}`
+  if (table.content !== undefined)
+    return `loaded_rows AS (
+  ${contentRowsSql(table, table.content, { id, version, from }, condition)}
+)`
+  return `loaded_rows AS (
+  SELECT ${id} AS id, ${version} AS version
+  FROM ${from}
+)`
+}
+
+/** What deletes reviews of the table: `deletions (id, version)`; undefined if nothing does. */
+const deletionsSql = (table: AuditedTable): string | undefined => {
+  const isPart = table.rows === 'parts'
+  const mark = markColumn(table)
+  const id = idSql(table, 'deleted', isPart ? 'id' : table.idColumn)
+  const version = timeSql(table, 'deleted', isPart ? attributeColumn(table, 'modifiedTime') : table.versionColumn)
+  const sources = [
+    ...(table.deletionsName === undefined ? [] : [`${table.deletionsName} AS deleted`]),
+    // Where every version is kept, a marked row deletes the versions before it.
+    ...(table.rows === 'newest' && mark !== undefined
+      ? [`${table.name} AS deleted WHERE deleted.${mark} IS NOT NULL`]
+      : []),
+  ].map((source) => `SELECT ${id} AS id, ${version} AS version FROM ${source}`)
+  if (sources.length === 0) return undefined
+  return `deletions AS (
+  SELECT id, MAX(version) AS version
+  FROM (
+    ${sources.join('\n    UNION ALL ')}
+  ) AS listed
+  GROUP BY id
+)`
+}
+
+/** The rows of the table that are compared: without those outside the scope, and without deleted ones. */
+const comparedRowsSql = (
+  { shown }: AuditScope,
+  digests: ReadonlyArray<string>,
+  deletions: string | undefined,
+): string => `compared_rows AS (
+  SELECT ${['id', 'version', ...digests].join(', ')}
+  FROM loaded_rows
+  WHERE (version BETWEEN ${shown.from} AND ${shown.cutoff} OR version = -1)
+    AND NOT EXISTS (SELECT 1 FROM changed WHERE changed.id = loaded_rows.id)${
+      deletions === undefined
+        ? ''
+        : `
+    AND NOT EXISTS (
+      SELECT 1 FROM deletions WHERE deletions.id = loaded_rows.id AND deletions.version > loaded_rows.version
+    )`
+    }
+)`
+
+/** The newest version of each review, how many rows it has, and the sums of their digests. */
+const newestReviewsSql = ({ rows, dialect }: AuditedTable, digests: ReadonlyArray<string>): string => {
+  const sums = (kind = ''): string =>
+    digests.map((name) => `, SUM(${kind}CAST(${name} AS ${dialects[dialect].decimal})) AS ${name}`).join('')
+  if (rows === 'one')
+    return `reviews AS (
+  SELECT id, MAX(version) AS version, COUNT(*) AS row_count${sums()}
+  FROM compared_rows
+  GROUP BY id
+)`
+  return `newest AS (
+  SELECT id, MAX(version) AS version
+  FROM compared_rows
+  GROUP BY id
+),
+reviews AS (
+  SELECT newest.id, newest.version, ${
+    rows === 'newest' ? `1 AS row_count${sums('DISTINCT ')}` : `COUNT(*) AS row_count${sums()}`
+  }
+  FROM newest INNER JOIN compared_rows ON compared_rows.id = newest.id AND compared_rows.version = newest.version
+  GROUP BY newest.id, newest.version
+)`
+}
+
 /**
  * The reviews of the table: `reviews (id, version, row_count)`, with their content if it is compared, without those
  * that the audit leaves out. `condition`: of the reviews that are wanted, by the column `id`; their single fields are
  * digested too.
  */
-const tableReviewsSql = (
-  table: AuditedTable,
-  { shown, changedIds }: AuditScope,
-  condition: string | undefined,
-): string => {
-  const id = (alias: string, name: string): string => idSql(table, alias, name)
-  const version = (alias: string, name: string): string => timeSql(table, alias, name)
-  const isPart = table.rows === 'parts'
-  const marked = table.deletedColumn === undefined ? undefined : dialects[table.dialect].quote(table.deletedColumn)
-  const unmarked = marked === undefined ? '' : `\n  WHERE loaded.${marked} IS NULL`
-  // Where every version is kept, a marked row deletes the versions before it.
-  const sources = [
-    ...(table.deletionsName === undefined ? [] : [`${table.deletionsName} AS deleted`]),
-    ...(table.rows === 'newest' && marked !== undefined
-      ? [`${table.name} AS deleted WHERE deleted.${marked} IS NOT NULL`]
-      : []),
-  ].map(
-    (source) =>
-      `SELECT ${id('deleted', isPart ? 'id' : table.idColumn)} AS id, ${version('deleted', isPart ? attributeColumn(table, 'modifiedTime') : table.versionColumn)} AS version FROM ${source}`,
-  )
-  const deletions =
-    sources.length === 0
-      ? []
-      : [
-          `deletions AS (\n  SELECT id, MAX(version) AS version FROM (\n    ${sources.join('\n    UNION ALL ')}\n  ) AS listed GROUP BY id\n)`,
-        ]
-  const isNotDeleted =
-    sources.length === 0
-      ? ''
-      : `\n    AND NOT EXISTS (SELECT 1 FROM deletions WHERE deletions.id = loaded_rows.id AND deletions.version > loaded_rows.version)`
-  // A row without an id or a version is none of the service: it stays, and shows as extra or stale.
-  const row = {
-    id: `COALESCE(${id('loaded', table.idColumn)}, '')`,
-    version: `COALESCE(${version('loaded', table.versionColumn)}, -1)`,
-    from: `${table.name} AS loaded${unmarked}`,
-  }
+const tableReviewsSql = (table: AuditedTable, scope: AuditScope, condition: string | undefined): string => {
   const digests = digestColumns(table, condition !== undefined)
-  const sums = (kind = ''): string =>
-    digests.map((name) => `, SUM(${kind}CAST(${name} AS ${dialects[table.dialect].decimal})) AS ${name}`).join('')
+  const deletions = deletionsSql(table)
   return [
-    `loaded_rows AS (
-  ${
-    table.content === undefined
-      ? `SELECT ${row.id} AS id, ${row.version} AS version\n  FROM ${row.from}`
-      : contentRowsSql(table, table.content, row, condition)
-  }
-)`,
-    ...deletions,
-    packedRows('changed_parts', changedIds, (changed) => pack(changed, idWidth)),
+    loadedRowsSql(table, condition),
+    ...(deletions === undefined ? [] : [deletions]),
+    packedRows('changed_parts', scope.changedIds, (changed) => pack(changed, idWidth)),
     unpackedSql('changed', 'changed_parts', idWidth, [`${field(idWidth, 0, idWidth)} AS id`]),
-    `compared_rows AS (
-  SELECT ${['id', 'version', ...digests].join(', ')} FROM loaded_rows
-  WHERE (version BETWEEN ${shown.from} AND ${shown.cutoff} OR version = -1)
-    AND NOT EXISTS (SELECT 1 FROM changed WHERE changed.id = loaded_rows.id)${isNotDeleted}
-)`,
-    ...(table.rows === 'one'
-      ? [
-          `reviews AS (\n  SELECT id, MAX(version) AS version, COUNT(*) AS row_count${sums()} FROM compared_rows GROUP BY id\n)`,
-        ]
-      : [
-          `newest AS (\n  SELECT id, MAX(version) AS version FROM compared_rows GROUP BY id\n)`,
-          `reviews AS (
-  SELECT newest.id, newest.version, ${table.rows === 'newest' ? `1 AS row_count${sums('DISTINCT ')}` : `COUNT(*) AS row_count${sums()}`}
-  FROM newest INNER JOIN compared_rows ON compared_rows.id = newest.id AND compared_rows.version = newest.version
-  GROUP BY newest.id, newest.version
-)`,
-        ]),
+    comparedRowsSql(scope, digests, deletions),
+    newestReviewsSql(table, digests),
   ].join(',\n')
 }
 
 /**
- * What `buckets` holds of each bucket of `reviews (id, version, row_count)`; `isDeep`: and `content`. Also what the
- * service's own reviews are counted with.
+ * What `buckets` holds of each bucket of `reviews (id, version, row_count)`; `isDeep`: and `content`. The service's own
+ * reviews are counted with it too.
  */
 export const bucketsSql = (dialectName: DialectName, bucketCount: number, isDeep: boolean): string => {
   const dialect = dialects[dialectName]
   const hash = hashSql(dialect)
   const sum = (value: string): string => `SUM(CAST(${value} AS ${dialect.decimal}))`
   return `hashed AS (
-  SELECT row_count,${isDeep ? ' content,' : ''} ${hash.bucket('id', bucketCount)} AS bucket, ${hash.id('id')} AS id_hash, ${hash.version('id', 'version')} AS version_hash
+  SELECT row_count,${isDeep ? ' content,' : ''}
+    ${hash.bucket('id', bucketCount)} AS bucket,
+    ${hash.id('id')} AS id_hash,
+    ${hash.version('id', 'version')} AS version_hash
   FROM reviews
 ),
 buckets AS (
-  SELECT bucket, COUNT(*) AS ids, SUM(row_count) AS row_count, ${sum('id_hash')} AS id_digest, ${sum('version_hash')} AS version_digest,
-    ${sum(`CAST(id_hash AS ${dialect.decimal}) * row_count`)} AS row_digest${isDeep ? `, ${sum('content')} AS content_digest` : ''}
-  FROM hashed GROUP BY bucket
+  SELECT bucket, COUNT(*) AS ids, SUM(row_count) AS row_count,
+    ${sum('id_hash')} AS id_digest,
+    ${sum('version_hash')} AS version_digest,
+    ${sum(`CAST(id_hash AS ${dialect.decimal}) * row_count`)} AS row_digest${
+      isDeep ? `,\n    ${sum('content')} AS content_digest` : ''
+    }
+  FROM hashed
+  GROUP BY bucket
 )`
 }
 
@@ -202,7 +240,6 @@ export const bucketStatement = (
     const counts = pack(found?.ids ?? 0n, countWidth) + pack(found?.rows ?? 0n, countWidth)
     return counts + digests.map(([name]) => pack(found?.[name] ?? 0n, digestWidth)).join('')
   })
-  const found = (column: string): string => `COALESCE(buckets.${column}, 0)`
   return `${headSql(table, scope, [
     'Run it before the next load. No rows: equal. Otherwise the buckets of ids ' +
       'that differ; --ids BUCKET,… prints the statement that names their reviews.',
@@ -212,7 +249,13 @@ ${packedRows('expected_parts', packed)},
 ${unpackedSql('expected', 'expected_parts', bucketWidth, ['first_place + place AS bucket', ...columns])},
 ${tableReviewsSql(table, scope, undefined)},
 ${bucketsSql(table.dialect, scope.bucketCount, isDeep)}
-SELECT expected.bucket,
+${bucketDifferencesSql(isDeep)}`
+}
+
+/** What differs between `expected` and `buckets`. */
+const bucketDifferencesSql = (isDeep: boolean): string => {
+  const found = (column: string): string => `COALESCE(buckets.${column}, 0)`
+  return `SELECT expected.bucket,
   CASE
     WHEN ${found('ids')} < expected.ids THEN 'missing'
     WHEN ${found('ids')} > expected.ids THEN 'extra'
@@ -220,12 +263,22 @@ SELECT expected.bucket,
     WHEN ${found('version_digest')} <> expected.version_digest THEN 'stale'
     WHEN ${found('row_count')} < expected.row_count THEN 'rows missing'
     WHEN ${found('row_count')} > expected.row_count THEN 'doubled'
-    ${isDeep ? `WHEN ${found('row_digest')} = expected.row_digest THEN 'changed'\n    ` : ''}ELSE 'rows missing and doubled'
+    ${
+      isDeep ? `WHEN ${found('row_digest')} = expected.row_digest THEN 'changed'\n    ` : ''
+    }ELSE 'rows missing and doubled'
   END AS difference,
-  expected.ids AS expected_reviews, ${found('ids')} AS found_reviews, expected.row_count AS expected_rows, ${found('row_count')} AS found_rows
+  expected.ids AS expected_reviews,
+  ${found('ids')} AS found_reviews,
+  expected.row_count AS expected_rows,
+  ${found('row_count')} AS found_rows
 FROM expected LEFT JOIN buckets ON buckets.bucket = expected.bucket
-WHERE ${found('ids')} <> expected.ids OR ${found('row_count')} <> expected.row_count OR ${found('id_digest')} <> expected.id_digest
-  OR ${found('version_digest')} <> expected.version_digest OR ${found('row_digest')} <> expected.row_digest${isDeep ? ` OR ${found('content_digest')} <> expected.content_digest` : ''}
+WHERE ${found('ids')} <> expected.ids
+  OR ${found('row_count')} <> expected.row_count
+  OR ${found('id_digest')} <> expected.id_digest
+  OR ${found('version_digest')} <> expected.version_digest
+  OR ${found('row_digest')} <> expected.row_digest${
+    isDeep ? `\n  OR ${found('content_digest')} <> expected.content_digest` : ''
+  }
 ORDER BY expected.bucket;
 `
 }
@@ -241,13 +294,11 @@ export const reviewStatement = (
   expected: ReadonlyArray<ExpectedReview>,
 ): string => {
   const { integer, decimal } = dialects[table.dialect]
-  const fields = table.content?.fields ?? []
-  const isDeep = table.content !== undefined
-  const packReview = ({ id, version, rows, content, fields: digests }: ExpectedReview): string =>
+  const packReview = ({ id, version, rows, content, fields }: ExpectedReview): string =>
     pack(id, idWidth) +
     pack(version, versionWidth) +
     pack(rows, countWidth) +
-    (isDeep ? pack(content, digestWidth) + digests : '')
+    (table.content === undefined ? '' : pack(content, digestWidth) + fields)
   const digests = digestColumns(table, true)
   const [reviewWidth, columns] = packedColumns([
     ['id', idWidth],
@@ -258,10 +309,6 @@ export const reviewStatement = (
     ),
   ])
   const condition = `${bucketOfSql(table.dialect, scope.bucketCount)} IN (${buckets.join(', ')})`
-  const differs = (name: string): string => `expected.${name} <> found.${name}`
-  const changedNames = fields.map(
-    (each, i) => `CASE WHEN ${differs(`field_${i}`)} THEN ' ${fieldName(each)}' ELSE '' END`,
-  )
   return `${headSql(table, scope, [
     `Names the reviews that differ in ${buckets.length === 1 ? 'bucket' : 'buckets'} ` +
       `${buckets.join(', ')}. Versions are milliseconds since 1970, by clocks of ` +
@@ -272,44 +319,73 @@ ${packedRows('expected_parts', expected, packReview)},
 ${unpackedSql('expected', 'expected_parts', reviewWidth, columns)},
 ${tableReviewsSql(table, scope, condition)},
 found AS (
-  SELECT ${['id', 'version', 'row_count', ...digests].join(', ')} FROM reviews WHERE ${condition}
+  SELECT ${['id', 'version', 'row_count', ...digests].join(', ')}
+  FROM reviews
+  WHERE ${condition}
 ),
 later AS (
-  SELECT id, MAX(version) AS version, COUNT(*) AS row_count FROM loaded_rows WHERE version > ${scope.shown.cutoff} GROUP BY id
+  SELECT id, MAX(version) AS version, COUNT(*) AS row_count
+  FROM loaded_rows
+  WHERE version > ${scope.shown.cutoff}
+  GROUP BY id
 ),
-both_sides AS (
-  SELECT COALESCE(expected.id, found.id) AS id, expected.version AS expected_version, found.version AS found_version,
-    COALESCE(expected.row_count, 0) AS expected_rows, COALESCE(found.row_count, 0) AS found_rows${
-      isDeep
-        ? `,
-    CASE WHEN ${differs('content')} THEN 1 ELSE 0 END AS is_changed,
-    TRIM(${["''", ...changedNames].join('\n      || ')}) AS changed_columns`
-        : ''
-    }
+${bothSidesSql(table.content)}
+${reviewDifferencesSql(scope, table.content !== undefined)}`
+}
+
+/** Each review of `expected` or `found` with its versions and rows on both sides, and the columns that have changed. */
+const bothSidesSql = (content: AuditedTable['content']): string => {
+  const differs = (name: string): string => `expected.${name} <> found.${name}`
+  const changedNames = content?.fields.map(
+    (each, i) => `CASE WHEN ${differs(`field_${i}`)} THEN ' ${fieldName(each)}' ELSE '' END`,
+  )
+  const changes = changedNames && [
+    `CASE WHEN ${differs('content')} THEN 1 ELSE 0 END AS is_changed`,
+    `TRIM(${["''", ...changedNames].join('\n      || ')}) AS changed_columns`,
+  ]
+  return `both_sides AS (
+  SELECT ${[
+    'COALESCE(expected.id, found.id) AS id',
+    'expected.version AS expected_version',
+    'found.version AS found_version',
+    'COALESCE(expected.row_count, 0) AS expected_rows',
+    'COALESCE(found.row_count, 0) AS found_rows',
+    ...(changes ?? []),
+  ].join(',\n    ')}
   FROM expected FULL OUTER JOIN found ON found.id = expected.id
 ),
 compared AS (
   SELECT both_sides.id, expected_version, COALESCE(found_version, later.version) AS found_version, expected_rows,
-    CASE WHEN found_version IS NULL THEN COALESCE(later.row_count, 0) ELSE found_rows END AS found_rows${isDeep ? ', is_changed, changed_columns' : ''}
+    CASE WHEN found_version IS NULL THEN COALESCE(later.row_count, 0) ELSE found_rows END AS found_rows${
+      changes === undefined ? '' : ', is_changed, changed_columns'
+    }
   FROM both_sides LEFT JOIN later ON later.id = both_sides.id
-)
-SELECT id,
+)`
+}
+
+/** What differs in the reviews of `compared`. */
+const reviewDifferencesSql = ({ shown }: AuditScope, isDeep: boolean): string => `SELECT id,
   CASE
     WHEN found_version IS NULL THEN 'missing'
     WHEN expected_version IS NULL THEN 'extra'
-    WHEN found_version > ${scope.shown.cutoff} THEN 'newer'
+    WHEN found_version > ${shown.cutoff} THEN 'newer'
     WHEN found_version <> expected_version THEN 'stale'
     WHEN found_rows < expected_rows THEN 'rows missing'
     ${isDeep ? `WHEN found_rows = expected_rows THEN 'changed'\n    ` : ''}ELSE 'doubled'
   END AS difference,
   expected_version, found_version, expected_rows, found_rows${
     isDeep
-      ? `,\n  CASE WHEN found_rows = expected_rows AND found_version = ` +
-        `expected_version THEN changed_columns ELSE '' END AS changed_columns`
+      ? `,
+  CASE
+    WHEN found_rows = expected_rows AND found_version = expected_version THEN changed_columns
+    ELSE ''
+  END AS changed_columns`
       : ''
   }
 FROM compared
-WHERE expected_version IS NULL OR found_version IS NULL OR found_version <> expected_version OR found_rows <> expected_rows${isDeep ? ' OR is_changed = 1' : ''}
+WHERE expected_version IS NULL
+  OR found_version IS NULL
+  OR found_version <> expected_version
+  OR found_rows <> expected_rows${isDeep ? '\n  OR is_changed = 1' : ''}
 ORDER BY id;
 `
-}

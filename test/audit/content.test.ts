@@ -180,9 +180,17 @@ const tableSql = (
   records: ReadonlyArray<string>,
   { versionType, timeZone, amountType, objectType }: Layout,
 ): string => `
-  CREATE OR REPLACE TABLE reviews AS SELECT (j ->> 'reviewId')::BIGINT AS "reviewId", ${timeSql[versionType]("j ->> 'modifiedTime'", timeZone)} AS "modifiedTime",
-    (j ->> 'position')::INTEGER AS position, j ->> 'words' AS words, (j ->> 'count')::BIGINT AS count, (j ->> 'amount')::${amountType} AS amount,
-    (j ->> 'flag')::BOOLEAN AS flag, ${timeSql[versionType]("j ->> 'time'", timeZone)} AS time, (j -> 'place')::${objectType} AS place, (j -> 'items')::${objectType} AS items
+  CREATE OR REPLACE TABLE reviews AS
+  SELECT (j ->> 'reviewId')::BIGINT AS "reviewId",
+    ${timeSql[versionType]("j ->> 'modifiedTime'", timeZone)} AS "modifiedTime",
+    (j ->> 'position')::INTEGER AS position,
+    j ->> 'words' AS words,
+    (j ->> 'count')::BIGINT AS count,
+    (j ->> 'amount')::${amountType} AS amount,
+    (j ->> 'flag')::BOOLEAN AS flag,
+    ${timeSql[versionType]("j ->> 'time'", timeZone)} AS time,
+    (j -> 'place')::${objectType} AS place,
+    (j -> 'items')::${objectType} AS items
   FROM (VALUES ${records.map((text) => `(${quoteLiteral(text)}::JSON)`).join(', ')}) AS given (j)`
 
 const chosen = (...without: ReadonlyArray<string>): AuditedContent => {

@@ -107,9 +107,10 @@ afterAll(() => db.close())
 const literal = (text: string | null): string => (text === null ? 'NULL' : `'${text.replaceAll("'", "''")}'`)
 
 const fillTable = async (rows: ReadonlyArray<TableRow>): Promise<void> => {
-  await db.run(
-    'CREATE OR REPLACE TABLE feedback_table ("entityType" VARCHAR, "entityId" VARCHAR, id BIGINT, "mentionTime" TIMESTAMPTZ)',
-  )
+  await db.run(`
+    CREATE OR REPLACE TABLE feedback_table (
+      "entityType" VARCHAR, "entityId" VARCHAR, id BIGINT, "mentionTime" TIMESTAMPTZ
+    )`)
   const values = rows.map(({ entity, id, time }) => {
     const [kind, name] = entity === null ? [null, '5'] : [entity.split(':')[0] ?? '', entity.split(':')[1] ?? '']
     return (
@@ -120,7 +121,7 @@ const fillTable = async (rows: ReadonlyArray<TableRow>): Promise<void> => {
   if (values.length > 0) await db.run(`INSERT INTO feedback_table VALUES ${values.join(', ')}`)
 }
 
-it('finds exactly the rows of feedback that differ, and their deletion leaves what the service must send again', async () => {
+it('finds exactly the rows that differ, and their deletion leaves what the service must send again', async () => {
   let found = 0
   await fc.assert(
     fc.asyncProperty(
@@ -193,10 +194,12 @@ it('finds exactly the rows of feedback that differ, and their deletion leaves wh
           for (const { entity, time } of damaged) expect(oldest.get(entity)).toBeLessThanOrEqual(time)
           // What is deleted comes again: afterwards nothing but missing rows is left.
           await db.run(deleteFeedbackStatement(table, scope, named))
-          for (const { entity, id, time } of damaged)
-            await db.run(
-              `DELETE FROM feedback_table WHERE "entityType" || ':' || "entityId" = ${literal(entity)} AND id = ${id}; INSERT INTO feedback_table VALUES (${literal(entity.split(':')[0] ?? '')}, ${literal(entity.split(':')[1] ?? '')}, ${id}, make_timestamptz(${time * 1000}))`,
-            )
+          for (const { entity, id, time } of damaged) {
+            const [type = '', entityId = ''] = entity.split(':').map(literal)
+            await db.run(`
+              DELETE FROM feedback_table WHERE "entityType" = ${type} AND "entityId" = ${entityId} AND id = ${id};
+              INSERT INTO feedback_table VALUES (${type}, ${entityId}, ${id}, make_timestamptz(${time * 1000}))`)
+          }
           expect(await db.query(statement)).toEqual([])
           found += wanted.size
         })

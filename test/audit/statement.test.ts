@@ -140,10 +140,11 @@ const fillTable = async (
         `${isMarked === true ? 'now()' : 'NULL'})`,
     )
     .join(', ')
-  const empty = `SELECT ${idSql[idType]('1')} AS id, ${timeSql[versionType](startDate)} AS "modifiedTime", now() AS marked WHERE false`
-  await db.run(
-    `CREATE OR REPLACE TABLE reviews AS ${empty}${rows.length === 0 ? '' : ` UNION ALL SELECT * FROM (VALUES ${values})`}`,
-  )
+  await db.run(`
+    CREATE OR REPLACE TABLE reviews AS
+    SELECT ${idSql[idType]('1')} AS id, ${timeSql[versionType](startDate)} AS "modifiedTime", now() AS marked
+    WHERE false`)
+  if (values !== '') await db.run(`INSERT INTO reviews VALUES ${values}`)
 }
 
 describe('bucketStatement and reviewStatement', () => {
