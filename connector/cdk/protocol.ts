@@ -13,6 +13,8 @@ export type ProtocolOutput = { readonly lines: ReadonlyArray<OutputText>; readon
 
 export const emptyOutput: ProtocolOutput = { lines: [], log: [] }
 
+export const printLines = (...lines: ReadonlyArray<OutputText>): ProtocolOutput => ({ lines, log: [] })
+
 /** Prints one run; it remembers what it needs of earlier messages. */
 export type MessageEncoder = {
   readonly encode: (message: Message) => ProtocolOutput

@@ -41,7 +41,8 @@ const hashText = (text: string): string => createHash('sha256').update(text).dig
  */
 export const identifyService = (url: string, account: string | undefined): ServiceIdentity => {
   const { protocol, hostname, port, pathname } = new URL(url)
-  const address = `${protocol}//${hostname.replace(/\.$/, '')}${port === '' ? '' : `:${port}`}${pathname.replace(/\/+$/, '')}`
+  const host = `${hostname.replace(/\.$/, '')}${port === '' ? '' : `:${port}`}`
+  const address = `${protocol}//${host}${pathname.replace(/\/+$/, '')}`
   return {
     address,
     fingerprint: account === undefined ? hashText(address) : `${hashText(address)}.${hashText(account)}`,

@@ -3,7 +3,7 @@ import { printJsonText } from '../json/exact'
 import { readMembersAt, readObjectMembers } from '../json/members'
 import { jsonLine, type OutputText, wrapRows } from '../lines'
 import type { LogLevel, Message, StateCounts } from '../message'
-import type { EncodeOptions, MessageEncoder } from '../protocol'
+import { type EncodeOptions, emptyOutput, type MessageEncoder, printLines } from '../protocol'
 import { defined } from '../schema'
 
 /** What `check` prints. FAILED is for a config problem; any other failure is a trace. */
@@ -17,41 +17,23 @@ const airbyteLogLevels: Record<LogLevel, string> = { error: 'ERROR', warn: 'WARN
 /** Prints messages as lines on stdout; it remembers nothing. */
 export const createAirbyteEncoder = ({ now }: EncodeOptions): MessageEncoder => {
   const encode = encodeAirbyte(now)
-  return {
-    encode: (message) => ({ lines: encode(message), log: [] }),
-    end: () => ({ lines: [], log: [] }),
-  }
+  return { encode: (message) => printLines(...encode(message)), end: () => emptyOutput }
 }
 
 /** A message as lines on stdout. `now`: milliseconds since 1970, for traces. */
 export const encodeAirbyte =
   (now: () => number) =>
   (message: Message): ReadonlyArray<OutputText> => {
-    const status = (name: string, value: string, reasons?: unknown) =>
-      traceLine(now, 'STREAM_STATUS', {
-        stream_status: {
-          stream_descriptor: { name },
-          status: value,
-          ...(reasons === undefined ? {} : { reasons: [reasons] }),
-        },
-      })
     switch (message._tag) {
       case 'Started':
-        return [status(message.stream.name, 'STARTED')]
+        return [statusLine(now, message.stream.name, 'STARTED')]
       case 'Running':
         return [
-          status(message.stream, 'RUNNING'),
+          statusLine(now, message.stream, 'RUNNING'),
           ...(message.total === undefined ? [] : [estimateTraceLine(now, message.stream, message.total)]),
         ]
       case 'Records':
-        return [
-          wrapRows(
-            message.rows,
-            `{"type":"RECORD","record":{"stream":${JSON.stringify(message.stream)},"data":`,
-            ({ changes }) =>
-              `,"emitted_at":${Math.trunc(message.at)}${changes === undefined ? '' : `,"meta":${JSON.stringify({ changes })}`}}}`,
-          ),
-        ]
+        return [recordLines(message)]
       case 'Checkpoint':
         return message.received === undefined
           ? [streamStateLine(message.stream, message.state, message.count)]
@@ -61,19 +43,16 @@ export const encodeAirbyte =
           ? message.states.map(({ stream, state }) => streamStateLine(stream, state, Number.NaN))
           : [addDestinationStats(message.received, message.counts)]
       case 'Finished':
-        return [status(message.stream, 'COMPLETE')]
+        return [statusLine(now, message.stream, 'COMPLETE')]
       case 'Failed':
         return [
           ...(message.isTold === true ? [] : [errorTraceLine(now, message.failure, message.stream)]),
-          ...(message.stream === undefined ? [] : [status(message.stream, 'INCOMPLETE')]),
+          ...(message.stream === undefined ? [] : [statusLine(now, message.stream, 'INCOMPLETE')]),
         ]
-      case 'Waiting':
-        return [
-          status(message.stream, 'RUNNING', {
-            type: 'RATE_LIMITED',
-            rate_limited: { quota_reset: Math.trunc(message.until) },
-          }),
-        ]
+      case 'Waiting': {
+        const reason = { type: 'RATE_LIMITED', rate_limited: { quota_reset: Math.trunc(message.until) } }
+        return [statusLine(now, message.stream, 'RUNNING', reason)]
+      }
       case 'Log':
         return [jsonLine({ type: 'LOG', log: { level: airbyteLogLevels[message.level], message: message.message } })]
       // Only for consumers that ask for them.
@@ -83,9 +62,18 @@ export const encodeAirbyte =
     }
   }
 
+const recordLines = ({ stream, rows, at }: Extract<Message, { readonly _tag: 'Records' }>): OutputText =>
+  wrapRows(rows, `{"type":"RECORD","record":{"stream":${JSON.stringify(stream)},"data":`, ({ changes }) => {
+    const meta = changes === undefined ? '' : `,"meta":${JSON.stringify({ changes })}`
+    return `,"emitted_at":${Math.trunc(at)}${meta}}}`
+  })
+
 /** `recordCount` is a double and must be printed as one; NaN: it is not known. */
-const streamStateLine = (name: string, state: unknown, count: number): string =>
-  `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name })},"stream_state":${printJsonText(state)}}${Number.isNaN(count) ? '' : `,"sourceStats":{"recordCount":${count.toFixed(1)}}`}}}\n`
+const streamStateLine = (name: string, state: unknown, count: number): string => {
+  const stream = `{"stream_descriptor":${JSON.stringify({ name })},"stream_state":${printJsonText(state)}}`
+  const stats = Number.isNaN(count) ? '' : `,"sourceStats":{"recordCount":${count.toFixed(1)}}`
+  return `{"type":"STATE","state":{"type":"STREAM","stream":${stream}${stats}}}\n`
+}
 
 /** A STATE line as it came, with `destinationStats`, whose counts are doubles and must be printed as such. */
 const addDestinationStats = (received: Uint8Array, { accepted, rejected }: StateCounts = noCounts): string => {
@@ -105,14 +93,20 @@ const noCounts: StateCounts = { accepted: 0, rejected: 0 }
 const traceLine = (now: () => number, type: string, content: object): string =>
   jsonLine({ type: 'TRACE', trace: { type, emitted_at: Math.trunc(now()), ...content } })
 
+const statusLine = (now: () => number, name: string, status: string, reason?: object): string =>
+  traceLine(now, 'STREAM_STATUS', {
+    stream_status: {
+      stream_descriptor: { name },
+      status,
+      ...(reason === undefined ? {} : { reasons: [reason] }),
+    },
+  })
+
 /** How many records a stream sends. An estimate of the whole sync beside it would void both. */
 const estimateTraceLine = (now: () => number, name: string, row_estimate: number): string =>
   traceLine(now, 'ESTIMATE', { estimate: { name, type: 'STREAM', row_estimate } })
 
-/**
- * A failure of the whole run, or of one stream, as a trace. Platforms show `internal_message` as the reason of a job
- * that failed for its config, so there always is one.
- */
+/** A failure of the whole run, or of one stream, as a trace. */
 export const errorTraceLine = (now: () => number, { _tag, message, detail = '' }: Failure, stream?: string): string => {
   const [firstLine, ...stack] = detail.trim().split('\n')
   return traceLine(now, 'ERROR', {

@@ -57,9 +57,9 @@ const describeExpectation = (codec: t.Any | undefined): string => {
   const range = [minimum === undefined ? '' : ` from ${minimum}`, maximum === undefined ? '' : ` to ${maximum}`].join(
     '',
   )
-  const kind = Array.isArray(choices)
-    ? `one of ${choices.join(', ')}`
-    : `${formatNames[String(format)] ?? format ?? type ?? codec?.name ?? 'object'}${range}${pattern === undefined || format !== undefined ? '' : ` that matches ${pattern}`}`
+  const kind = formatNames[String(format)] ?? format ?? type ?? codec?.name ?? 'object'
+  const match = pattern === undefined || format !== undefined ? '' : ` that matches ${pattern}`
+  const expected = Array.isArray(choices) ? `one of ${choices.join(', ')}` : `${kind}${range}${match}`
   const example = Array.isArray(examples) && examples.length > 0 ? `, such as ${JSON.stringify(examples[0])}` : ''
-  return `${kind}${example}`
+  return `${expected}${example}`
 }

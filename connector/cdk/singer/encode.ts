@@ -1,231 +1,198 @@
 import * as t from 'io-ts'
-import type { SourceState } from '../catalog'
 import type { Failure } from '../failure'
 import { jsonLine, wrapRows } from '../lines'
-import type { Message, Row } from '../message'
-import { type EncodeOptions, emptyOutput, type LogEntry, type MessageEncoder, type ProtocolOutput } from '../protocol'
-import type { JsonSchema } from '../schema'
+import type { Message, Row, StreamInfo } from '../message'
+import {
+  type EncodeOptions,
+  emptyOutput,
+  type LogEntry,
+  type MessageEncoder,
+  type ProtocolOutput,
+  printLines,
+} from '../protocol'
 import { replaceBookmarks, type SingerState } from '../state-file'
 import { toSingerSchema } from './catalog'
 
+/** A stream that has started and not ended. */
 type OpenStream = {
-  readonly name: string
   readonly startedAt: number
-  /** Records since the last logged count, and whether a count was logged. */
-  readonly uncountedRecords: number
-  readonly hasCounted: boolean
+  /** Records since the last logged count. */
+  uncountedRecords: number
+  hasLoggedCount: boolean
 }
 
-/** What the encoder remembers between two messages. */
-type SingerEncoderState = {
-  readonly bookmarks: SourceState
-  /** The streams that have started and not ended; the first of them is `currently_syncing`. */
-  readonly openStreams: ReadonlyArray<OpenStream>
+/** A run that is printed, as far as it has come. */
+type SingerRun = Required<Pick<EncodeOptions, 'now' | 'schemas'>> & {
+  /** The state that the run was given, less its table versions. Each STATE repeats it, as it replaces the one before. */
+  readonly givenState: SingerState['value']
+  readonly sendsTableVersions: boolean
+  /** The last state of each stream of this run. */
+  readonly bookmarks: Map<string, unknown>
+  /** In the order they started; the first of them is `currently_syncing`. */
+  readonly openStreams: Map<string, OpenStream>
   /** Attributes already logged as left out, such as `reviews.rating`. */
-  readonly nulledFields: ReadonlySet<string>
-  /** The table version of each full refresh that has not reached its end. */
-  readonly tableVersions: TableVersions
+  readonly nulledFields: Set<string>
+  /** The table version of each full refresh that has not reached its end, by stream. */
+  readonly tableVersions: Map<string, number>
 }
-
-type TableVersions = Readonly<Record<string, number>>
 
 /** Where a state keeps the versions, beside `bookmarks`. */
 const versionsKey = 'table_versions'
 
-/** The versions of the full refreshes that the runs before have not finished. */
-export const tableVersionsOf = ({ [versionsKey]: versions }: SingerState['value']): TableVersions =>
-  Object.fromEntries(
+/** The versions of the full refreshes that earlier runs have not finished. */
+export const tableVersionsOf = ({ [versionsKey]: versions }: SingerState['value']): ReadonlyMap<string, number> =>
+  new Map(
     Object.entries(t.UnknownRecord.is(versions) ? versions : {}).filter((entry): entry is [string, number] =>
       Number.isSafeInteger(entry[1]),
     ),
   )
 
-export type SingerEncoder = {
-  readonly initialState: SingerEncoderState
-  readonly encodeMessage: (
-    encoderState: SingerEncoderState,
-    message: Message,
-  ) => readonly [SingerEncoderState, ProtocolOutput]
-  /** The last line of a run, also of one that failed: a STATE. */
-  readonly finalLine: (encoderState: SingerEncoderState) => string
-}
-
 /**
- * Encodes messages as Singer lines. `schemas`: the schemas of the caller's catalog, which replace our own. `given`: the
- * state that the run was given; every STATE repeats it, since each STATE replaces the one before. `now`: milliseconds
- * since 1970. `withVersions`: each record of a full refresh has a version, and ACTIVATE_VERSION at its end lets a
- * target delete all others. The state keeps the version, so that a run that goes on with the refresh uses the same.
+ * Prints messages as Singer lines on stdout and entries of the log; the last line of a run, also of one that failed, is
+ * a STATE. With `tableVersions` each record of a full refresh has a version, and ACTIVATE_VERSION at its end lets a
+ * target delete all others. The state keeps the version, so that a run that continues the refresh uses the same.
  */
-export const encodeSinger = (
-  schemas: ReadonlyMap<string, JsonSchema>,
-  given: Pick<SingerState, 'value'>,
-  now: () => number,
-  withVersions = false,
-): SingerEncoder => {
-  const { [versionsKey]: _, ...givenWithoutVersions } = given.value
-  const stateLine = ({ bookmarks, openStreams, tableVersions }: SingerEncoderState): string => {
-    const versions = Object.keys(tableVersions).length === 0 ? {} : { [versionsKey]: tableVersions }
-    const value = replaceBookmarks(givenWithoutVersions, bookmarks, openStreams[0]?.name)
-    return jsonLine({ type: 'STATE', value: { ...value, ...versions } })
-  }
-  const close = (
-    encoderState: SingerEncoderState,
-    name: string,
-    status: 'succeeded' | 'failed',
-  ): readonly [SingerEncoderState, ReadonlyArray<LogEntry>] => {
-    const {
-      startedAt = now(),
-      uncountedRecords = 0,
-      hasCounted = false,
-    } = encoderState.openStreams.find((open) => open.name === name) ?? {}
-    return [
-      { ...encoderState, openStreams: encoderState.openStreams.filter((open) => open.name !== name) },
-      [
-        ...(hasCounted && uncountedRecords === 0
-          ? []
-          : [metricLogEntry('counter', 'record_count', uncountedRecords, { stream: name })]),
-        metricLogEntry('timer', 'sync_duration', (now() - startedAt) / 1000, { stream: name, status }),
-      ],
-    ]
-  }
-  const change = (
-    encoderState: SingerEncoderState,
-    name: string,
-    f: (open: OpenStream) => OpenStream,
-  ): SingerEncoderState => ({
-    ...encoderState,
-    openStreams: encoderState.openStreams.map((open) => (open.name === name ? f(open) : open)),
-  })
-
-  const step: SingerEncoder['encodeMessage'] = (encoderState, message) => {
-    switch (message._tag) {
-      case 'Started': {
-        const { name, schema, primaryKey, cursor, syncMode } = message.stream
-        const { [name]: openVersion, ...otherVersions } = encoderState.tableVersions
-        const next = {
-          ...encoderState,
-          tableVersions:
-            withVersions && syncMode === 'full_refresh'
-              ? { ...otherVersions, [name]: openVersion ?? now() }
-              : otherVersions,
-          openStreams: [
-            ...encoderState.openStreams,
-            { name, startedAt: now(), uncountedRecords: 0, hasCounted: false },
-          ],
-        }
-        const schemaLine = jsonLine({
-          type: 'SCHEMA',
-          stream: name,
-          schema: schemas.get(name) ?? toSingerSchema(schema),
-          key_properties: primaryKey,
-          ...(cursor._tag === 'Some' ? { bookmark_properties: [cursor.value] } : {}),
-        })
-        return [
-          next,
-          { lines: encoderState.openStreams.length === 0 ? [schemaLine, stateLine(next)] : [schemaLine], log: [] },
-        ]
-      }
-      case 'Running':
-        return [encoderState, emptyOutput]
-      case 'Records': {
-        const { stream, rows, at } = message
-        const version = encoderState.tableVersions[stream]
-        const versionMember = version === undefined ? '' : `,"version":${version}`
-        const [nulled, log] = findNulledFields(encoderState.nulledFields, stream, rows)
-        const lines = wrapRows(
-          rows,
-          `{"type":"RECORD","stream":${JSON.stringify(stream)},"record":`,
-          () => `${versionMember},"time_extracted":"${new Date(at).toISOString()}"}`,
-        )
-        const next = change({ ...encoderState, nulledFields: nulled }, stream, (open) => ({
-          ...open,
-          uncountedRecords: open.uncountedRecords + rows.length,
-        }))
-        return [next, { lines: [lines], log }]
-      }
-      case 'Checkpoint': {
-        const { stream, state, received } = message
-        if (received !== undefined) return [encoderState, { lines: [`${Buffer.from(received)}\n`], log: [] }]
-        const { uncountedRecords = 0 } = encoderState.openStreams.find(({ name }) => name === stream) ?? {}
-        const next = change(
-          { ...encoderState, bookmarks: { ...encoderState.bookmarks, [stream]: state } },
-          stream,
-          (open) => ({
-            ...open,
-            uncountedRecords: 0,
-            hasCounted: open.hasCounted || uncountedRecords > 0,
-          }),
-        )
-        return [
-          next,
-          {
-            lines: [stateLine(next)],
-            log:
-              uncountedRecords === 0 ? [] : [metricLogEntry('counter', 'record_count', uncountedRecords, { stream })],
-          },
-        ]
-      }
-      case 'SharedCheckpoint': {
-        if (message.received !== undefined)
-          return [encoderState, { lines: [`${Buffer.from(message.received)}\n`], log: [] }]
-        const states = Object.fromEntries(message.states.map(({ stream, state }) => [stream, state]))
-        const next = { ...encoderState, bookmarks: { ...encoderState.bookmarks, ...states } }
-        return [next, { lines: [stateLine(next)], log: [] }]
-      }
-      case 'Finished': {
-        const { stream } = message
-        const { [stream]: version, ...tableVersions } = encoderState.tableVersions
-        const [next, log] = close({ ...encoderState, tableVersions }, stream, 'succeeded')
-        const activate = version === undefined ? [] : [jsonLine({ type: 'ACTIVATE_VERSION', stream, version })]
-        return [next, { lines: [...activate, ...activate.map(() => stateLine(next))], log }]
-      }
-      case 'Failed': {
-        const { stream, failure, isTold } = message
-        if (stream === undefined) return [encoderState, { lines: [], log: failureLogEntries(failure) }]
-        const [next, log] = close(encoderState, stream, 'failed')
-        return [next, { lines: [], log: [...(isTold === true ? [] : failureLogEntries(failure, stream)), ...log] }]
-      }
-      case 'Waiting': {
-        const text = `The service makes ${message.stream} wait until ${new Date(message.until).toISOString()}.`
-        return [encoderState, { lines: [], log: [{ level: 'info', message: text, stream: message.stream }] }]
-      }
-      case 'Log':
-        return [encoderState, { lines: [], log: [{ level: message.level, message: message.message }] }]
-      case 'SharedRecords':
-      case 'TableVersion':
-        return [encoderState, emptyOutput]
-    }
-  }
-  return {
-    initialState: {
-      bookmarks: {},
-      openStreams: [],
-      nulledFields: new Set(),
-      tableVersions: tableVersionsOf(given.value),
-    },
-    encodeMessage: step,
-    finalLine: stateLine,
-  }
-}
-
-/** Prints messages as lines on stdout and entries of the log; at the end the last STATE. */
 export const createSingerEncoder = ({
   now,
   schemas = new Map(),
   givenState = {},
   tableVersions = false,
 }: EncodeOptions): MessageEncoder => {
-  const { initialState, encodeMessage, finalLine } = encodeSinger(schemas, { value: givenState }, now, tableVersions)
-  let state = initialState
-  return {
-    encode: (message) => {
-      const [next, output] = encodeMessage(state, message)
-      state = next
-      return output
-    },
-    end: () => ({ lines: [finalLine(state)], log: [] }),
+  const { [versionsKey]: _, ...givenWithoutVersions } = givenState
+  const run: SingerRun = {
+    now,
+    schemas,
+    givenState: givenWithoutVersions,
+    sendsTableVersions: tableVersions,
+    bookmarks: new Map(),
+    openStreams: new Map(),
+    nulledFields: new Set(),
+    tableVersions: new Map(tableVersionsOf(givenState)),
+  }
+  return { encode: (message) => encodeMessage(run, message), end: () => printLines(stateLine(run)) }
+}
+
+const encodeMessage = (run: SingerRun, message: Message): ProtocolOutput => {
+  switch (message._tag) {
+    case 'Started':
+      return encodeStart(run, message.stream)
+    case 'Records':
+      return encodeRecords(run, message)
+    case 'Checkpoint':
+      return message.received === undefined ? encodeState(run, message) : printReceived(message.received)
+    case 'SharedCheckpoint':
+      if (message.received !== undefined) return printReceived(message.received)
+      for (const { stream, state } of message.states) run.bookmarks.set(stream, state)
+      return printLines(stateLine(run))
+    case 'Finished':
+      return encodeEnd(run, message.stream)
+    case 'Failed':
+      return encodeFailure(run, message)
+    case 'Waiting': {
+      const text = `The service makes ${message.stream} wait until ${new Date(message.until).toISOString()}.`
+      return { lines: [], log: [{ level: 'info', message: text, stream: message.stream }] }
+    }
+    case 'Log':
+      return { lines: [], log: [{ level: message.level, message: message.message }] }
+    case 'Running':
+    case 'SharedRecords':
+    case 'TableVersion':
+      return emptyOutput
   }
 }
+
+const stateLine = ({ givenState, bookmarks, openStreams, tableVersions }: SingerRun): string => {
+  const [syncing] = openStreams.keys()
+  const value = replaceBookmarks(givenState, Object.fromEntries(bookmarks), syncing)
+  const versions = tableVersions.size === 0 ? {} : { [versionsKey]: Object.fromEntries(tableVersions) }
+  return jsonLine({ type: 'STATE', value: { ...value, ...versions } })
+}
+
+/** A state that came in, printed back as it was. */
+const printReceived = (received: Uint8Array): ProtocolOutput => printLines(`${Buffer.from(received)}\n`)
+
+const encodeStart = (run: SingerRun, { name, schema, primaryKey, cursor, syncMode }: StreamInfo): ProtocolOutput => {
+  const version = run.tableVersions.get(name)
+  run.tableVersions.delete(name)
+  if (run.sendsTableVersions && syncMode === 'full_refresh') run.tableVersions.set(name, version ?? run.now())
+  const isFirst = run.openStreams.size === 0
+  run.openStreams.set(name, { startedAt: run.now(), uncountedRecords: 0, hasLoggedCount: false })
+  const schemaLine = jsonLine({
+    type: 'SCHEMA',
+    stream: name,
+    schema: run.schemas.get(name) ?? toSingerSchema(schema),
+    key_properties: primaryKey,
+    ...(cursor._tag === 'Some' ? { bookmark_properties: [cursor.value] } : {}),
+  })
+  return isFirst ? printLines(schemaLine, stateLine(run)) : printLines(schemaLine)
+}
+
+const encodeRecords = (
+  { tableVersions, openStreams, nulledFields }: SingerRun,
+  { stream, rows, at }: Extract<Message, { _tag: 'Records' }>,
+): ProtocolOutput => {
+  const version = tableVersions.get(stream)
+  const versionMember = version === undefined ? '' : `,"version":${version}`
+  const open = openStreams.get(stream)
+  if (open !== undefined) open.uncountedRecords += rows.length
+  const lines = wrapRows(
+    rows,
+    `{"type":"RECORD","stream":${JSON.stringify(stream)},"record":`,
+    () => `${versionMember},"time_extracted":"${new Date(at).toISOString()}"}`,
+  )
+  return { lines: [lines], log: logNulledFields(nulledFields, stream, rows) }
+}
+
+const encodeState = (
+  run: SingerRun,
+  { stream, state }: Extract<Message, { readonly _tag: 'Checkpoint' }>,
+): ProtocolOutput => {
+  run.bookmarks.set(stream, state)
+  const lines = [stateLine(run)]
+  const open = run.openStreams.get(stream)
+  if (open === undefined || open.uncountedRecords === 0) return { lines, log: [] }
+  const log = [recordCountEntry(stream, open.uncountedRecords)]
+  open.uncountedRecords = 0
+  open.hasLoggedCount = true
+  return { lines, log }
+}
+
+const encodeEnd = (run: SingerRun, stream: string): ProtocolOutput => {
+  const version = run.tableVersions.get(stream)
+  run.tableVersions.delete(stream)
+  const log = closeStream(run, stream, 'succeeded')
+  return version === undefined
+    ? { lines: [], log }
+    : { lines: [jsonLine({ type: 'ACTIVATE_VERSION', stream, version }), stateLine(run)], log }
+}
+
+const encodeFailure = (
+  run: SingerRun,
+  { stream, failure, isTold }: Extract<Message, { readonly _tag: 'Failed' }>,
+): ProtocolOutput => ({
+  lines: [],
+  log: [
+    ...(isTold === true ? [] : failureLogEntries(failure, stream)),
+    ...(stream === undefined ? [] : closeStream(run, stream, 'failed')),
+  ],
+})
+
+/** Takes a stream out of the open ones; the log counts what is uncounted and says how long the stream took. */
+const closeStream = (
+  { openStreams, now }: SingerRun,
+  stream: string,
+  status: 'succeeded' | 'failed',
+): ReadonlyArray<LogEntry> => {
+  const { startedAt = now(), uncountedRecords = 0, hasLoggedCount = false } = openStreams.get(stream) ?? {}
+  openStreams.delete(stream)
+  return [
+    ...(hasLoggedCount && uncountedRecords === 0 ? [] : [recordCountEntry(stream, uncountedRecords)]),
+    metricLogEntry('timer', 'sync_duration', (now() - startedAt) / 1000, { stream, status }),
+  ]
+}
+
+const recordCountEntry = (stream: string, count: number): LogEntry =>
+  metricLogEntry('counter', 'record_count', count, { stream })
 
 /** A measurement, as singer-python and the Meltano SDK write it. */
 export const metricLogEntry = (
@@ -248,20 +215,14 @@ export const failureLogEntries = ({ message, detail }: Failure, stream?: string)
   ]
 }
 
-/** The attributes with values that were left out, logged once a run: a Singer record has no place for that. */
-const findNulledFields = (
-  known: ReadonlySet<string>,
-  stream: string,
-  rows: ReadonlyArray<Row>,
-): readonly [ReadonlySet<string>, ReadonlyArray<LogEntry>] => {
+/** Logs each attribute with values that were left out, once a run: a Singer record has no place for that. */
+const logNulledFields = (known: Set<string>, stream: string, rows: ReadonlyArray<Row>): ReadonlyArray<LogEntry> => {
   const fields = rows.flatMap(({ changes = [] }) => changes.map(({ field }) => `${stream}.${field}`))
   const newFields = [...new Set(fields)].filter((field) => !known.has(field))
-  return [
-    newFields.length === 0 ? known : new Set([...known, ...newFields]),
-    newFields.map((field) => ({
-      level: 'warn',
-      message: `${field} has values of another type than declared; they are sent as null.`,
-      stream,
-    })),
-  ]
+  for (const field of newFields) known.add(field)
+  return newFields.map((field) => ({
+    level: 'warn',
+    message: `${field} has values of another type than declared; they are sent as null.`,
+    stream,
+  }))
 }

@@ -70,9 +70,7 @@ const bookmarksToContinue = <Env>({ open, selection, state, tableVersions }: Tap
     selection.catalog.find((selected) => selected.name === name)?.syncMode === 'full_refresh' ||
     open.streams.find((stream) => stream.name === name)?.syncModes.includes('incremental') === false
   return tableVersions
-    ? Object.fromEntries(
-        Object.entries(state.bookmarks).filter(([name]) => Object.hasOwn(versions, name) || !isRefreshed(name)),
-      )
+    ? Object.fromEntries(Object.entries(state.bookmarks).filter(([name]) => versions.has(name) || !isRefreshed(name)))
     : state.bookmarks
 }
 

@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { configFailure, systemFailure } from '../../../connector/cdk/failure'
 import { joinText } from '../../../connector/cdk/lines'
 import type { Message, StreamInfo } from '../../../connector/cdk/message'
+import type { MessageEncoder } from '../../../connector/cdk/protocol'
 import { formatPlainLog } from '../../../connector/cdk/singer/command-line'
-import { encodeSinger, type SingerEncoder } from '../../../connector/cdk/singer/encode'
+import { createSingerEncoder } from '../../../connector/cdk/singer/encode'
 
 const info = (name: string): StreamInfo => ({
   name,
@@ -27,25 +28,20 @@ const records = (stream: string, ...rows: string[]): Message => ({
 const checkpoint = (stream: string, state: unknown): Message => ({ _tag: 'Checkpoint', stream, state, count: 1 })
 const finished = (stream: string): Message => ({ _tag: 'Finished', stream })
 
-const createEncoder = (whole: Record<string, unknown> = {}): SingerEncoder => {
+const createEncoder = (givenState: Record<string, unknown> = {}): MessageEncoder => {
   let tick = 0
-  return encodeSinger(new Map(), { value: whole }, () => tick++ * 1000)
+  return createSingerEncoder({ now: () => tick++ * 1000, givenState })
 }
 
-const encodeAll = (encoder: SingerEncoder, messages: ReadonlyArray<Message>) => {
-  const lines: string[] = []
-  const log: string[] = []
-  let state = encoder.initialState
-  for (const message of messages) {
-    const [next, out] = encoder.encodeMessage(state, message)
-    state = next
-    lines.push(...out.lines.map(joinText).flatMap((text) => text.trimEnd().split('\n')))
-    log.push(...out.log.map(formatPlainLog))
+const encodeAll = (encoder: MessageEncoder, messages: ReadonlyArray<Message>) => {
+  const outputs = [...messages.map(encoder.encode), encoder.end()]
+  return {
+    lines: outputs.flatMap(({ lines }) => lines.map(joinText).flatMap((text) => text.trimEnd().split('\n'))),
+    log: outputs.flatMap(({ log }) => log.map(formatPlainLog)),
   }
-  return { lines: [...lines, encoder.finalLine(state).trimEnd()], log }
 }
 
-describe('encodeSinger', () => {
+describe('createSingerEncoder', () => {
   it('prints a run: schema, state before records, records byte for byte, state, state last', () => {
     const run = encodeAll(createEncoder({ bookmarks: { other: { at: 1 } }, extra: true }), [
       started('reviews'),
@@ -71,8 +67,8 @@ describe('encodeSinger', () => {
 
   it('gives the rows of a full refresh a version, keeps it in the state, and activates it at the end', () => {
     const refreshed: Message = { _tag: 'Started', stream: { ...info('reviews'), syncMode: 'full_refresh' } }
-    const start = (given: Record<string, unknown>, at: number) =>
-      encodeSinger(new Map(), { value: given }, () => at, true)
+    const start = (givenState: Record<string, unknown>, at: number) =>
+      createSingerEncoder({ now: () => at, givenState, tableVersions: true })
     const parse = (lines: ReadonlyArray<string>) =>
       lines.map((text) => JSON.parse(text)).filter(({ type }) => type !== 'SCHEMA')
     const first = parse(
@@ -100,11 +96,10 @@ describe('encodeSinger', () => {
   it('has no version where only changes are read, after a failure, or unless it is asked for', () => {
     const refreshed: Message = { _tag: 'Started', stream: { ...info('a'), syncMode: 'full_refresh' } }
     const failed: Message = { _tag: 'Failed', stream: 'a', failure: systemFailure('broken') }
-    const types = (withVersions: boolean, ...messages: Message[]) =>
-      encodeAll(
-        encodeSinger(new Map(), { value: {} }, () => 1, withVersions),
-        messages,
-      ).lines.map((text) => JSON.parse(text).type)
+    const types = (tableVersions: boolean, ...messages: Message[]) =>
+      encodeAll(createSingerEncoder({ now: () => 1, tableVersions }), messages).lines.map(
+        (text) => JSON.parse(text).type,
+      )
     expect(types(true, started('a'), records('a', '{}'), finished('a'))).not.toContain('ACTIVATE_VERSION')
     expect(types(true, refreshed, records('a', '{}'), failed)).not.toContain('ACTIVATE_VERSION')
     expect(types(false, refreshed, records('a', '{}'), finished('a'))).not.toContain('ACTIVATE_VERSION')
@@ -118,8 +113,8 @@ describe('encodeSinger', () => {
   })
 
   it('prints the schema of the catalog', () => {
-    const own = encodeSinger(new Map([['a', { type: ['object'], properties: {} }]]), { value: {} }, () => 0)
-    expect(encodeAll(own, [started('a')]).lines[0]).toBe(
+    const schemas = new Map([['a', { type: ['object'], properties: {} }]])
+    expect(encodeAll(createSingerEncoder({ now: () => 0, schemas }), [started('a')]).lines[0]).toBe(
       '{"type":"SCHEMA","stream":"a","schema":{"type":["object"],"properties":{}},"key_properties":["id"],"bookmark_properties":["at"]}',
     )
   })
