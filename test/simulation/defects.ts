@@ -101,10 +101,8 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'no wait for the reader of stdout': {
     file: 'cdk/program/stdout.js',
-    find:
-      '            writeNext();\n            await waitBelow(room);\n ' +
-      '       }\n        writeNext();\n        await waitBelow(room);',
-    replace: '            writeNext();\n        }\n        writeNext();',
+    find: 'if (output.waitingBytes < below)',
+    replace: 'if (below > 1 || output.waitingBytes < below)',
   },
   'pages asked for ahead without bound': {
     file: 'reading/pages.js',

@@ -15,106 +15,142 @@ export type StdoutWriter = {
   readonly progress: () => { readonly waiting: number; readonly written: number }
 }
 
-type WaitingCaller = { readonly below: number; readonly resolve: () => void; readonly reject: (error: Error) => void }
+/** A writer to `fd` that lets at most about `room` bytes wait, in blocks that it reuses. */
+export const createStdoutWriter = (fd: number, room = 1 << 20): StdoutWriter => {
+  const output = newOutput(fd, room)
+  let queue: Promise<unknown> = Promise.resolve()
+  const enqueue = (effect: () => Promise<void>): Promise<void> => {
+    const result = queue.then(effect)
+    queue = result.catch(() => undefined)
+    return result
+  }
+  return {
+    write: (text) => enqueue(() => appendText(output, text)),
+    flush: () => enqueue(() => waitBelow(output, 1)),
+    progress: () => ({ waiting: output.waitingBytes, written: output.writtenBytes }),
+  }
+}
 
 /** Bytes to be written, from `from` to `to`. */
 type OutputBlock = { readonly bytes: Buffer; from: number; to: number }
 
 const blockSize = 1 << 18
 
-/** The pause before the next try to write into a full pipe, doubled each time in a row (milliseconds). */
+const newBlock = (bytes: Buffer = Buffer.allocUnsafeSlow(blockSize)): OutputBlock => ({ bytes, from: 0, to: 0 })
+
+type WaitingCaller = { readonly below: number; readonly resolve: () => void; readonly reject: (error: Error) => void }
+
+/** What waits to be written. */
+type Output = {
+  readonly fd: number
+  readonly room: number
+  /** In the order of writing; a part of the first may be written. */
+  readonly full: OutputBlock[]
+  /** The block that takes the next bytes. */
+  open: OutputBlock
+  readonly free: Buffer[]
+  waitingBytes: number
+  writtenBytes: number
+  isWriting: boolean
+  /** The pause before the next try to write into a full pipe, doubled each time in a row (milliseconds). */
+  pause: number
+  broken: Error | undefined
+  waiters: ReadonlyArray<WaitingCaller>
+}
+
 const minPause = 1
 const maxPause = 16
 
-/** A writer to `fd` that lets at most about `room` bytes wait, in blocks that it reuses. */
-export const createStdoutWriter = (fd: number, room = 1 << 20): StdoutWriter => {
-  const full: OutputBlock[] = []
-  const free: Buffer[] = []
-  let open: OutputBlock = { bytes: Buffer.allocUnsafeSlow(blockSize), from: 0, to: 0 }
-  let waitingBytes = 0
-  let writtenBytes = 0
-  let isWriting = false
-  let pause = minPause
-  let broken: Error | undefined
-  let waiters: WaitingCaller[] = []
-  let queue: Promise<unknown> = Promise.resolve()
+const newOutput = (fd: number, room: number): Output => ({
+  fd,
+  room,
+  full: [],
+  open: newBlock(),
+  free: [],
+  waitingBytes: 0,
+  writtenBytes: 0,
+  isWriting: false,
+  pause: minPause,
+  broken: undefined,
+  waiters: [],
+})
 
-  const closeBlock = (): void => {
-    full.push(open)
-    open = { bytes: free.pop() ?? Buffer.allocUnsafeSlow(blockSize), from: 0, to: 0 }
+const appendText = async (output: Output, text: OutputText): Promise<void> => {
+  for (const piece of typeof text === 'string' ? [Buffer.from(text)] : text) {
+    appendBytes(output, piece)
+    if (output.waitingBytes < output.room) continue
+    writeNext(output)
+    await waitBelow(output, output.room)
   }
-  const append = (piece: Uint8Array): void => {
-    for (let at = 0; at < piece.length; ) {
-      if (open.to === blockSize) closeBlock()
-      const end = Math.min(piece.length, at + blockSize - open.to)
-      open.bytes.set(at === 0 && end === piece.length ? piece : piece.subarray(at, end), open.to)
-      open.to += end - at
-      at = end
-    }
-    waitingBytes += piece.length
-  }
-  const resolveWaiters = () => {
-    const ready = waiters.filter(({ below }) => broken !== undefined || waitingBytes < below)
-    waiters = waiters.filter((waiter) => !ready.includes(waiter))
-    for (const { resolve, reject } of ready) broken === undefined ? resolve() : reject(broken)
-  }
-  const recordWritten = (block: OutputBlock, written: number) => {
-    waitingBytes -= written
-    writtenBytes += written
-    block.from += written
-    if (block.from < block.to) return
-    full.shift()
-    if (free.length * blockSize < room) free.push(block.bytes)
-  }
-  const resume = () => {
-    isWriting = false
-    writeNext()
-  }
-  const writeNext = () => {
-    if (full.length === 0 && open.to > 0) closeBlock()
-    const block = full[0]
-    if (isWriting || broken !== undefined || block === undefined) return
-    isWriting = true
-    writeTo(fd, block.bytes, block.from, block.to - block.from, null, (error, written) => {
-      if (error?.code === 'EAGAIN') {
-        setTimeout(resume, pause)
-        pause = Math.min(pause * 2, maxPause)
-        return
-      }
-      pause = minPause
-      if (error === null) recordWritten(block, written)
-      else broken = error
-      resolveWaiters()
-      resume()
-    })
-  }
-  const waitBelow = (below: number) =>
-    broken !== undefined
-      ? Promise.reject(broken)
-      : waitingBytes < below
-        ? Promise.resolve()
-        : new Promise<void>((resolve, reject) => waiters.push({ below, resolve, reject }))
-  const appendAndWait = async (text: OutputText): Promise<void> => {
-    for (const piece of typeof text === 'string' ? [Buffer.from(text)] : text) {
-      append(piece)
-      if (waitingBytes < room) continue
-      writeNext()
-      await waitBelow(room)
-    }
-    writeNext()
-    await waitBelow(room)
-  }
-  const enqueue = (effect: () => Promise<void>): Promise<void> => {
-    const result = queue.then(effect)
-    queue = result.catch(() => undefined)
-    return result
-  }
+  writeNext(output)
+  await waitBelow(output, output.room)
+}
 
-  return {
-    write: (text) => enqueue(() => appendAndWait(text)),
-    flush: () => enqueue(() => waitBelow(1)),
-    progress: () => ({ waiting: waitingBytes, written: writtenBytes }),
+const appendBytes = (output: Output, piece: Uint8Array): void => {
+  for (let at = 0; at < piece.length; ) {
+    if (output.open.to === blockSize) closeBlock(output)
+    const { open } = output
+    const end = Math.min(piece.length, at + blockSize - open.to)
+    open.bytes.set(at === 0 && end === piece.length ? piece : piece.subarray(at, end), open.to)
+    open.to += end - at
+    at = end
   }
+  output.waitingBytes += piece.length
+}
+
+const closeBlock = (output: Output): void => {
+  output.full.push(output.open)
+  output.open = newBlock(output.free.pop())
+}
+
+/** Writes the first block, and then the others, unless a write is under way. */
+const writeNext = (output: Output): void => {
+  if (output.full.length === 0 && output.open.to > 0) closeBlock(output)
+  const [block] = output.full
+  if (output.isWriting || output.broken !== undefined || block === undefined) return
+  output.isWriting = true
+  writeTo(output.fd, block.bytes, block.from, block.to - block.from, null, (error, written) => {
+    if (error?.code === 'EAGAIN') {
+      setTimeout(resume, output.pause, output)
+      output.pause = Math.min(output.pause * 2, maxPause)
+      return
+    }
+    output.pause = minPause
+    if (error === null) recordWritten(output, block, written)
+    else output.broken = error
+    settleWaiters(output)
+    resume(output)
+  })
+}
+
+const resume = (output: Output): void => {
+  output.isWriting = false
+  writeNext(output)
+}
+
+const recordWritten = (output: Output, block: OutputBlock, written: number): void => {
+  output.waitingBytes -= written
+  output.writtenBytes += written
+  block.from += written
+  if (block.from < block.to) return
+  output.full.shift()
+  if (output.free.length * blockSize < output.room) output.free.push(block.bytes)
+}
+
+/** Resolves once fewer bytes wait. */
+const waitBelow = (output: Output, below: number): Promise<void> => {
+  if (output.broken !== undefined) return Promise.reject(output.broken)
+  if (output.waitingBytes < below) return Promise.resolve()
+  return new Promise((resolve, reject) => {
+    output.waiters = [...output.waiters, { below, resolve, reject }]
+  })
+}
+
+const settleWaiters = (output: Output): void => {
+  const { broken, waitingBytes, waiters } = output
+  const ready = waiters.filter(({ below }) => broken !== undefined || waitingBytes < below)
+  output.waiters = waiters.filter((waiter) => !ready.includes(waiter))
+  for (const { resolve, reject } of ready) broken === undefined ? resolve() : reject(broken)
 }
 
 const outputCodes = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO']
