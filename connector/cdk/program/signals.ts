@@ -1,6 +1,6 @@
 import type { StdoutWriter } from './stdout'
 
-export type StopSignal = 'SIGTERM' | 'SIGINT'
+type StopSignal = 'SIGTERM' | 'SIGINT'
 
 /** How long a stopped program takes at most, in milliseconds: platforms kill after 10 s. */
 export const stopTimeout = 9_000
@@ -8,8 +8,39 @@ export const stopTimeout = 9_000
 /** How long a stopped program waits for a reader of its output that takes nothing, in milliseconds. */
 export const stallTimeout = 2_000
 
+/** How the signals of a process stop its program. */
+export type ProgramStop = {
+  /** Aborted by the first signal; the second one, or a run that does not end in time, ends the process. */
+  readonly signal: AbortSignal
+  readonly received: () => StopSignal | undefined
+  /** Ends the process as the signal does. */
+  readonly end: (signal: StopSignal) => void
+}
+
+/** `exitsOnSignal`: end with status 143 or 130, not by the signal. */
+export const stopOnSignals = (host: NodeJS.Process, exitsOnSignal: boolean, stdout: StdoutWriter): ProgramStop => {
+  const signals: ReadonlyArray<StopSignal> = ['SIGTERM', 'SIGINT']
+  const stop = new AbortController()
+  let received: StopSignal | undefined
+  const end = (signal: StopSignal): void => {
+    for (const each of signals) host.removeAllListeners(each)
+    // A signal does not end the first process of a container.
+    if (host.pid === 1 || exitsOnSignal) host.exit(signal === 'SIGTERM' ? 143 : 130)
+    host.kill(host.pid, signal)
+  }
+  for (const signal of signals)
+    host.on(signal, () => {
+      if (received !== undefined) return end(signal)
+      received = signal
+      stop.abort()
+      setTimeout(() => end(signal), stopTimeout).unref()
+      watchForStall(stdout, () => end(signal))
+    })
+  return { signal: stop.signal, received: () => received, end }
+}
+
 /** Calls `onStall` once some output has waited for `stallTimeout` and its reader has taken none of it. */
-export const watchForStall = ({ progress }: Pick<StdoutWriter, 'progress'>, onStall: () => void): void => {
+const watchForStall = ({ progress }: Pick<StdoutWriter, 'progress'>, onStall: () => void): void => {
   let last = progress().written
   let stalledSince = Date.now()
   const timer = setInterval(() => {
