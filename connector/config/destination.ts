@@ -58,24 +58,107 @@ const columnFields = ({ properties }: JsonSchema, example: string) => {
   )
 }
 
+const createMappingField = (objects: DestinationObjects) =>
+  describeField(
+    'Mapping',
+    'The column of each attribute; without one, the column with the name of ' +
+      'the attribute, in upper or lower case. null: the attribute is not sent',
+  )(
+    sectionField(
+      orderFields({
+        visit_records: describeField(
+          'Visit records',
+          'Columns of visits',
+        )(columnFields(objects.visit_records, 'visit')),
+        locations: describeField('Locations', 'Columns of locations')(columnFields(objects.locations, 'location')),
+      }),
+    ),
+  )
+
+/** What becomes of rejected records. */
+const rejectionFields = {
+  dead_letter_path: describeField(
+    'Dead-letter file',
+    'Rejected records are appended to this file, as JSON lines with the reason',
+    {
+      examples: ['/data/rejected.jsonl'],
+    },
+  )(optionalField(textField)),
+  on_reject: describeField(
+    'Rejected records',
+    'continue counts them and continues, fail ends the run at the ' +
+      'first; default is continue with a dead-letter file, else fail',
+    { examples: ['continue'] },
+  )(optionalField(enumField('continue', 'fail'))),
+  max_rejects_percent: describeField(
+    'Most rejected (%)',
+    'A run with a larger share of rejected records fails, from the 100th record on',
+    { examples: [10] },
+  )(fieldWithDefault(numberField(0, 100), 10)),
+}
+
+/** When a batch is sent, and which visits are too old to be in it. */
+const batchFields = {
+  max_visit_age_days: describeField(
+    'Oldest visit (days)',
+    'Older visits are rejected, so that a backfill does not survey patients of years ago',
+    { examples: [30] },
+  )(fieldWithDefault(integerField(0, 36_500), 30)),
+  batch_size: describeField('Batch size', 'Records sent with one request', { examples: [100] })(
+    fieldWithDefault(integerField(1, 10_000), 100),
+  ),
+  max_batch_age_seconds: describeField('Oldest batch (seconds)', 'A batch that is not full is sent after this time', {
+    examples: [5],
+  })(fieldWithDefault(integerField(1, 3600), 5)),
+}
+
+/** Which locations a run deactivates, and how it knows them. */
+const locationListFields = {
+  reconcile: describeField(
+    'Reconcile',
+    'Deactivate locations that are no longer in a complete list',
+  )(
+    sectionField(
+      orderFields({
+        ledger_path: describeField(
+          'Ledger file',
+          'Keeps the codes of accepted locations; if left out, only locations whose records say so are deactivated',
+          { examples: ['/data/locations.ledger'] },
+        )(optionalField(textField)),
+        deactivate_unlisted: describeField(
+          'Deactivate unlisted',
+          'Also deactivate locations that the service lists and that ' +
+            'this destination did not write; needs lookups.locations',
+          { examples: [false] },
+        )(fieldWithDefault(t.boolean, false)),
+      }),
+    ),
+  ),
+  lookups: describeField(
+    'Lookups',
+    'What the service itself lists, for plans and for the verification of what was written',
+  )(
+    sectionField(
+      orderFields({
+        locations: describeField(
+          'Locations',
+          'The list of the locations that the service manages: true, ' +
+            'or an object; path of another operation belongs to it',
+        )(locationLookupField),
+      }),
+    ),
+  ),
+  max_deactivations_percent: describeField(
+    'Most deactivated (%)',
+    'Part of the locations in the ledger, or of those that the service lists; a run that would deactivate more fails',
+    { examples: [10] },
+  )(fieldWithDefault(numberField(0, 100), 10)),
+}
+
 const createDestinationCodec = (objects: DestinationObjects) =>
   orderFields({
     ...serviceFields,
-    mapping: describeField(
-      'Mapping',
-      'The column of each attribute; without one, the column with the name of ' +
-        'the attribute, in upper or lower case. null: the attribute is not sent',
-    )(
-      sectionField(
-        orderFields({
-          visit_records: describeField(
-            'Visit records',
-            'Columns of visits',
-          )(columnFields(objects.visit_records, 'visit')),
-          locations: describeField('Locations', 'Columns of locations')(columnFields(objects.locations, 'location')),
-        }),
-      ),
-    ),
+    mapping: createMappingField(objects),
     map_by_name: describeField(
       'Map by name',
       'Beside a mapping, also send optional attributes that it does not name from columns of their own names',
@@ -86,74 +169,9 @@ const createDestinationCodec = (objects: DestinationObjects) =>
       'The object of each stream whose name is not that of an object: visit_records or locations',
       { examples: [{ users: 'visit_records' }] },
     )(streamObjectsField),
-    dead_letter_path: describeField(
-      'Dead-letter file',
-      'Rejected records are appended to this file, as JSON lines with the reason',
-      {
-        examples: ['/data/rejected.jsonl'],
-      },
-    )(optionalField(textField)),
-    on_reject: describeField(
-      'Rejected records',
-      'continue counts them and continues, fail ends the run at the ' +
-        'first; default is continue with a dead-letter file, else fail',
-      { examples: ['continue'] },
-    )(optionalField(enumField('continue', 'fail'))),
-    max_rejects_percent: describeField(
-      'Most rejected (%)',
-      'A run with a larger share of rejected records fails, from the 100th record on',
-      { examples: [10] },
-    )(fieldWithDefault(numberField(0, 100), 10)),
-    max_visit_age_days: describeField(
-      'Oldest visit (days)',
-      'Older visits are rejected, so that a backfill does not survey patients of years ago',
-      { examples: [30] },
-    )(fieldWithDefault(integerField(0, 36_500), 30)),
-    batch_size: describeField('Batch size', 'Records sent with one request', { examples: [100] })(
-      fieldWithDefault(integerField(1, 10_000), 100),
-    ),
-    max_batch_age_seconds: describeField('Oldest batch (seconds)', 'A batch that is not full is sent after this time', {
-      examples: [5],
-    })(fieldWithDefault(integerField(1, 3600), 5)),
-    reconcile: describeField(
-      'Reconcile',
-      'Deactivate locations that are no longer in a complete list',
-    )(
-      sectionField(
-        orderFields({
-          ledger_path: describeField(
-            'Ledger file',
-            'Keeps the codes of accepted locations; if left out, only locations whose records say so are deactivated',
-            { examples: ['/data/locations.ledger'] },
-          )(optionalField(textField)),
-          deactivate_unlisted: describeField(
-            'Deactivate unlisted',
-            'Also deactivate locations that the service lists and that ' +
-              'this destination did not write; needs lookups.locations',
-            { examples: [false] },
-          )(fieldWithDefault(t.boolean, false)),
-        }),
-      ),
-    ),
-    lookups: describeField(
-      'Lookups',
-      'What the service itself lists, for plans and for the verification of what was written',
-    )(
-      sectionField(
-        orderFields({
-          locations: describeField(
-            'Locations',
-            'The list of the locations that the service manages: true, ' +
-              'or an object; path of another operation belongs to it',
-          )(locationLookupField),
-        }),
-      ),
-    ),
-    max_deactivations_percent: describeField(
-      'Most deactivated (%)',
-      'Part of the locations in the ledger, or of those that the service lists; a run that would deactivate more fails',
-      { examples: [10] },
-    )(fieldWithDefault(numberField(0, 100), 10)),
+    ...rejectionFields,
+    ...batchFields,
+    ...locationListFields,
     dry_run: describeField('Dry run', 'Check and plan everything, send nothing and print no state', {
       examples: [false],
     })(fieldWithDefault(t.boolean, false)),

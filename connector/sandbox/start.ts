@@ -6,7 +6,7 @@ import type { FaultRule } from './faults/plan'
 import type { ExportOrder } from './operations/exports'
 import { createTokenRegistry, type OperationName } from './operations/operation'
 import { createSandboxService } from './operations/service'
-import type { RequestLimits } from './operations/transparency'
+import type { RequestLimits, TransparencyRules } from './operations/transparency'
 import type { Truth } from './operations/truth'
 import { type Churn, noChurn } from './operations/writes'
 import { publishedTokenPath, type ServiceKind } from './server/handlers'
@@ -83,36 +83,17 @@ export type Sandbox = {
 
 /** Opens or generates the data and starts the server; resolves when it listens, rejects with a `CommandError`. */
 export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbox> => {
-  const kind = options.like ?? 'specification'
-  let forwardedMs = 0
-  const forward = (seconds: number): void => {
-    forwardedMs += seconds * 1000
-  }
-  const baseClock = options.now ?? Date.now
-  const now = (): number => baseClock() + forwardedMs
-  const seedOptions = {
-    reviews: options.reviews ?? 1000,
-    seed: options.seed ?? 7,
-    locations: options.locations ?? 40,
-    providers: options.providers ?? 200,
-    batch: options.batch ?? 40,
-    years: options.years ?? 3,
-    until: options.until ?? now() - 60_000,
-  }
+  const { like: kind = 'specification', lookups = {}, denied = [], granted = new Map() } = options
+  const { now, forward } = createMovableClock(options.now ?? Date.now)
+  const seedOptions = fillSeedOptions(options, now())
   const database = await openData(options, seedOptions)
-  const lifetimeSeconds = options.tokenLifetime ?? (kind === 'published' ? 1800 : 3600)
-  const { denied = [], granted = new Map() } = options
   let pageChurn: Churn = { ...noChurn, ...options.churn }
+  const lifetimeSeconds = options.tokenLifetime ?? (kind === 'published' ? 1800 : 3600)
   const tokenRegistry = createTokenRegistry({ createText: randomUUID, now, lifetimeSeconds, denied, granted })
   const service = createSandboxService(database, {
     order: options.order ?? 'modified_asc',
     pageChurn: () => pageChurn,
-    rules: {
-      ...{ maxPerPage: 100, maxIdentifiers: 50, ...options.limits },
-      ...(kind === 'published'
-        ? { scrollOnly: true, wholeSeconds: true, minRatingCount: 30 }
-        : { scrollOnly: false, wholeSeconds: false, minRatingCount: -1 }),
-    },
+    rules: { maxPerPage: 100, maxIdentifiers: 50, ...options.limits, ...answerRules[kind] },
     tokenRegistry,
     now,
   })
@@ -125,10 +106,10 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     seed: seedOptions.seed,
     requestRate: options.rate ?? { requests: Number.POSITIVE_INFINITY, seconds: 1 },
     latency: createLatency(options.latency ?? { minMs: 0, maxMs: 0 }, seedOptions.seed),
-    lookups: options.lookups ?? {},
+    lookups,
     published: kind === 'published' ? { now, listEntities: service.listEntities } : undefined,
     onRequest: () => forward(options.secondsPerRequest ?? 0),
-    pages: createSandboxPages(service, log, { kind, lookups: options.lookups ?? {} }, forward),
+    pages: createSandboxPages(service, log, { kind, lookups }, forward),
     log,
     now,
     headerClock: () => now() + (options.clockSkew ?? 0),
@@ -154,4 +135,31 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
       database.close()
     },
   }
+}
+
+/** A clock in milliseconds that its operator moves forward. */
+const createMovableClock = (base: () => number) => {
+  let forwardedMs = 0
+  return {
+    now: (): number => base() + forwardedMs,
+    forward: (seconds: number): void => {
+      forwardedMs += seconds * 1000
+    },
+  }
+}
+
+const fillSeedOptions = (options: SandboxOptions, now: number): SeedOptions => ({
+  reviews: options.reviews ?? 1000,
+  seed: options.seed ?? 7,
+  locations: options.locations ?? 40,
+  providers: options.providers ?? 200,
+  batch: options.batch ?? 40,
+  years: options.years ?? 3,
+  until: options.until ?? now - 60_000,
+})
+
+/** How each kind of service reads requests of the transparency operations. */
+const answerRules: Readonly<Record<ServiceKind, Omit<TransparencyRules, keyof RequestLimits>>> = {
+  specification: { scrollOnly: false, wholeSeconds: false, minRatingCount: -1 },
+  published: { scrollOnly: true, wholeSeconds: true, minRatingCount: 30 },
 }

@@ -69,84 +69,44 @@ const parseTarget = (request: IncomingMessage): URL | undefined => {
 /** The input of a request for the log; null if it is too long. */
 const toLoggedInput = (input: unknown): unknown => (printExactJson(input).length > 10_000 ? null : (input ?? null))
 
+/** A server while it runs. */
+type Serving = {
+  readonly options: ServerOptions
+  readonly handlers: ReadonlyArray<Handler>
+  readonly nextFault: ReturnType<typeof scheduleFaults>
+  readonly context: RequestContext
+  /** The number of requests of operations so far. */
+  count: number
+  isClosed: boolean
+  /** What uses the database now: it must not be closed before that has ended, though nobody waits for the answer. */
+  readonly pendingAnswers: Set<Promise<unknown>>
+}
+
 /**
  * Serves an `Api` over HTTP, as `createApi` calls it; resolves when the server listens, rejects with a `CommandError`.
  */
 export const startServer = async (api: Api, options: ServerOptions): Promise<SandboxServer> => {
-  const { tokenRegistry, now, headerClock, log, pages } = options
-  const handlers = createHandlers(api, options.lookups, options.published)
-  const nextFault = scheduleFaults(options.rules, options.seed)
-  const context: RequestContext = {
-    tokenRegistry,
-    checkRate: createRequestLimiter(options.requestRate),
-    now,
-    refusesInsideAnswer: options.published !== undefined,
-    lastAnswers: new Map<OperationName, string>(),
+  const serving: Serving = {
+    options,
+    handlers: createHandlers(api, options.lookups, options.published),
+    nextFault: scheduleFaults(options.rules, options.seed),
+    context: {
+      tokenRegistry: options.tokenRegistry,
+      checkRate: createRequestLimiter(options.requestRate),
+      now: options.now,
+      refusesInsideAnswer: options.published !== undefined,
+      lastAnswers: new Map<OperationName, string>(),
+    },
+    count: 0,
+    isClosed: false,
+    pendingAnswers: new Set(),
   }
-  let count = 0
-  let isClosed = false
-  /** What uses the database now: it must not be closed before that has ended, though nobody waits for the answer. */
-  const pendingAnswers = new Set<Promise<unknown>>()
-  const trackAnswer = <A>(answer: Promise<A>): Promise<A> => {
-    const settled = answer.catch(() => undefined).finally(() => pendingAnswers.delete(settled))
-    pendingAnswers.add(settled)
-    return answer
-  }
-
-  const handleOperation = async (handler: Handler, url: URL, request: IncomingMessage, response: ServerResponse) => {
-    const startedAt = headerClock()
-    log.countRequest(handler.operation)
-    options.onRequest?.()
-    const fault = nextFault(handler.operation)
-    const delayMs = options.latency(++count)
-    if (delayMs > 0) await setTimeout(delayMs, undefined, { ref: false })
-    if (isClosed) return
-    const { reply, input } = await trackAnswer(performOperation(context, handler, fault, url.searchParams, request))
-    log.addEntry({
-      at: new Date(startedAt).toISOString(),
-      operation: handler.operation,
-      method: handler.method,
-      path: url.pathname,
-      request: handler.tokenHeader === undefined ? null : toLoggedInput(input),
-      status: reply?.status ?? null,
-      bytes: reply?.body.length ?? 0,
-      fault: fault?.kind ?? null,
-    })
-    if (reply !== undefined) {
-      const delivery: BodyDelivery =
-        fault?.kind === 'drip' ? { delayMs: fault.delayMs } : fault?.kind === 'truncated' ? 'truncated' : 'whole'
-      await writeReply(request, response, reply, startedAt, delivery)
-    } else if (fault?.kind !== 'hang') request.socket.resetAndDestroy()
-  }
-
-  const handleRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const url = parseTarget(request)
-    const send = (reply: Reply) => writeReply(request, response, reply, headerClock(), 'whole')
-    if (url === undefined) return send(refusalReply(400, 'the address is not a URL'))
-    const matches = [...handlers, ...pages].filter(({ path }) => path === url.pathname)
-    if (matches.length === 0) return send(refusalReply(404, 'no such operation'))
-    const found = matches.find(({ method }) => method === request.method)
-    if (found === undefined) {
-      const allowed = matches.map(({ method }) => method).join(', ')
-      return send(refusalReply(405, `expected ${allowed}`, { Allow: allowed }))
-    }
-    if ('operation' in found) return handleOperation(found, url, request, response)
-    const { accessToken } = tokenRegistry
-    const refusal = found.isOperator ? refuseOperatorRequest(request, { accessToken, host: options.host }) : undefined
-    return send(refusal ?? (await trackAnswer(found.answer(request))))
-  }
-
   const server = createServer((request, response) => {
-    handleRequest(request, response).catch((error: unknown) => {
+    handleRequest(serving, request, response).catch((error: unknown) => {
       if (response.headersSent || request.socket.destroyed) return void request.socket.destroy()
       const message = error instanceof Error ? error.message : String(error)
-      writeReply(
-        request,
-        response,
-        refusalReply(500, `internal error of the sandbox: ${message}`),
-        headerClock(),
-        'whole',
-      ).catch(() => request.socket.destroy())
+      const reply = refusalReply(500, `internal error of the sandbox: ${message}`)
+      writeReply(request, response, reply, options.headerClock(), 'whole').catch(() => request.socket.destroy())
     })
   })
   server.keepAliveTimeout = 60_000
@@ -157,14 +117,76 @@ export const startServer = async (api: Api, options: ServerOptions): Promise<San
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
     close: async () => {
-      isClosed = true
+      serving.isClosed = true
       await new Promise<void>((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
       })
-      await Promise.race([Promise.all(pendingAnswers), setTimeout(5_000, undefined, { ref: false })])
+      await Promise.race([Promise.all(serving.pendingAnswers), setTimeout(5_000, undefined, { ref: false })])
     },
   }
+}
+
+/** Answers a request with the operation or the page of its address. */
+const handleRequest = async (serving: Serving, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const { headerClock, host, pages, tokenRegistry } = serving.options
+  const send = (reply: Reply) => writeReply(request, response, reply, headerClock(), 'whole')
+  const url = parseTarget(request)
+  if (url === undefined) return send(refusalReply(400, 'the address is not a URL'))
+  const matches = [...serving.handlers, ...pages].filter(({ path }) => path === url.pathname)
+  if (matches.length === 0) return send(refusalReply(404, 'no such operation'))
+  const found = matches.find(({ method }) => method === request.method)
+  if (found === undefined) {
+    const allowed = matches.map(({ method }) => method).join(', ')
+    return send(refusalReply(405, `expected ${allowed}`, { Allow: allowed }))
+  }
+  if ('operation' in found) return handleOperation(serving, found, url, request, response)
+  const { accessToken } = tokenRegistry
+  const refusal = found.isOperator ? refuseOperatorRequest(request, { accessToken, host }) : undefined
+  return send(refusal ?? (await trackAnswer(serving, found.answer(request))))
+}
+
+const trackAnswer = <A>({ pendingAnswers }: Serving, answer: Promise<A>): Promise<A> => {
+  const settled = answer.catch(() => undefined).finally(() => pendingAnswers.delete(settled))
+  pendingAnswers.add(settled)
+  return answer
+}
+
+const handleOperation = async (
+  serving: Serving,
+  handler: Handler,
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  const { headerClock, latency, log, onRequest } = serving.options
+  const startedAt = headerClock()
+  log.countRequest(handler.operation)
+  onRequest?.()
+  const fault = serving.nextFault(handler.operation)
+  serving.count += 1
+  const delayMs = latency(serving.count)
+  if (delayMs > 0) await setTimeout(delayMs, undefined, { ref: false })
+  if (serving.isClosed) return
+  const { reply, input } = await trackAnswer(
+    serving,
+    performOperation(serving.context, handler, fault, url.searchParams, request),
+  )
+  log.addEntry({
+    at: new Date(startedAt).toISOString(),
+    operation: handler.operation,
+    method: handler.method,
+    path: url.pathname,
+    request: handler.tokenHeader === undefined ? null : toLoggedInput(input),
+    status: reply?.status ?? null,
+    bytes: reply?.body.length ?? 0,
+    fault: fault?.kind ?? null,
+  })
+  if (reply !== undefined) {
+    const delivery: BodyDelivery =
+      fault?.kind === 'drip' ? { delayMs: fault.delayMs } : fault?.kind === 'truncated' ? 'truncated' : 'whole'
+    await writeReply(request, response, reply, startedAt, delivery)
+  } else if (fault?.kind !== 'hang') request.socket.resetAndDestroy()
 }
 
 const listenOn = (server: ReturnType<typeof createServer>, { host, port }: ServerOptions): Promise<void> =>
