@@ -7,10 +7,11 @@ import type { ConnectionConfig, DestinationConfig, SourceConfig } from '../confi
 import { futureStartFailure, type SourceEnv, windowOperations } from '../streams'
 import { observeRequests, type ServiceClientOptions, toConnectionFailure } from './client'
 import { checkDestination, openDestination } from './destination'
+import { createSampleFetcher } from './export-check'
 import { describeFindings, estimateServiceTime, type Finding, listFindingWarnings } from './findings'
 import { createProbeGate, maxProbeRequests, type ProbeFacts, runProbes } from './probe'
 import { type ConfiguredSource, checkOutput, createSource } from './source'
-import { createSampleFetcher, refusedEntityWarning, startSourceCheck } from './source-check'
+import { refusedEntityWarning, startSourceCheck } from './source-check'
 
 /** How long a platform waits for `check`, less the time to start on a busy machine; in milliseconds. */
 const checkTimeout = 12_000

@@ -3,30 +3,12 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, isRefusalInBody, isTokenError, outageKind, Review, toFailure, toInstant } from '../api'
+import { type ApiError, isRefusalInBody, isTokenError, outageKind, toFailure } from '../api'
 import { configFailure, drainFeed, type Failure, type Stream, transientFailure } from '../cdk'
-import { boundsOf, type CutRecord, createCutter, createReviewFetcher, type ExportPage, type FetchPage } from '../export'
-import { chooseCutoff, leavesOutRows } from '../reading'
-import {
-  checkSourceLookup,
-  createDeletionFetcher,
-  deletionExportOperation,
-  futureStartFailure,
-  isLookupStream,
-  reviewExportOperation,
-  type SourceEnv,
-} from '../streams'
+import { checkSourceLookup, futureStartFailure, isLookupStream, type SourceEnv } from '../streams'
 import { otherServerFailure, toConnectionFailure } from './client'
+import { type CheckOutcome, checkExport, fetchSample, listExports, oneDay, toCheckFailure } from './export-check'
 import type { ConfiguredSource } from './source'
-
-/** The failure for an error: a wait that is too long for a check may be short enough for a run. */
-const toCheckFailure = (operation: string, error: ApiError): Failure =>
-  error._tag === 'Wait'
-    ? transientFailure(
-        `${operation}: the service limits our rate and asks to wait ` +
-          `${Math.ceil(error.wait / 1000)} s, longer than a check may last. Check again then.`,
-      )
-    : toFailure(operation, error)
 
 /** A request of one operation, with the operation's name in messages; its result are warnings. */
 type OperationCheck = readonly [name: string, check: TaskEither<Failure, ReadonlyArray<string>>]
@@ -94,15 +76,10 @@ const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<Sour
     TE.map(() => []),
   )
 
-/** A failure, or warnings. */
-type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
-
 /**
  * Why nothing could be asked: the address does not answer as the service does, no token is issued, or it is refused.
  */
 type ConnectionFailure = { readonly part: 'service' | 'issuer' | 'token'; readonly failure: Failure }
-
-type ExportCheck = readonly [operation: { readonly name: string; readonly hasMentionTime: boolean }, fetch: FetchPage]
 
 /** A check that is running. */
 type SourceCheck = {
@@ -114,18 +91,6 @@ type SourceCheck = {
   /** The operations that have not answered completely yet. */
   readonly unansweredOperations: () => ReadonlyArray<string>
 }
-
-/** Pages of the review export, with nothing of a review but its key and cursor checked. */
-export const createSampleFetcher = ({ api }: SourceEnv): FetchPage =>
-  createReviewFetcher(
-    api,
-    createCutter({ codec: Review, list: 'reviews', primaryKey: 'id', cursor: 'modifiedTime', undeclared: 'drop' }),
-  )
-
-const listExportChecks = (source: SourceEnv): readonly [ExportCheck, ...ReadonlyArray<ExportCheck>] => [
-  [reviewExportOperation, createSampleFetcher(source)],
-  [deletionExportOperation, createDeletionFetcher({ api: source.api, onUnknown: 'drop' })],
-]
 
 type CheckedSource = Pick<ConfiguredSource, 'env' | 'streams'>
 
@@ -139,51 +104,33 @@ export const checkSource =
 
 /** The same for a caller that stops waiting. If the first operation finds no service, the others are not asked. */
 export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck => {
-  const [[firstExport, fetchFirst], ...otherExports] = listExportChecks(env)
-  const otherOperations = listOperationChecks(env, streams)
-  const unanswered = new Set([
-    ...[firstExport, ...otherExports.map(([operation]) => operation)].map(({ name }) => name),
-    ...otherOperations.map(([name]) => name),
-  ])
+  const [firstExport, ...otherExports] = listExports(env)
+  const others: ReadonlyArray<OperationCheck> = [
+    ...otherExports.map((each) => [each.name, checkExport(each, env)] as const),
+    ...listOperationChecks(env, streams),
+  ]
+  const unanswered = new Set([firstExport.name, ...others.map(([name]) => name)])
   const operations = new Map<string, CheckOutcome>()
   let connection: E.Either<ConnectionFailure, void> | undefined
-  const markAnswered = async (name: string, check: Promise<CheckOutcome>): Promise<CheckOutcome> => {
-    const outcome = await check
+  const runOperation = async ([name, check]: OperationCheck): Promise<CheckOutcome> => {
+    const outcome = await check()
     unanswered.delete(name)
     operations.set(name, outcome)
     return outcome
   }
   const run = async (): Promise<CheckOutcome> => {
-    const first = await fetchSample(fetchFirst, env, env.startDate)()
+    const first = await fetchSample(firstExport, env, env.startDate)()
     if (E.isLeft(first) && !isOperationError(first.left)) {
       const failure = toFirstFailure(firstExport.name, first.left)
       connection = E.left({ part: partOf(first.left), failure })
       return E.left(failure)
     }
     connection = E.right(undefined)
-    return mergeOutcomes(
-      await Promise.all([
-        markAnswered(firstExport.name, checkExportOperation(firstExport, fetchFirst, env, first)),
-        ...otherExports.map(async ([operation, fetch]) => {
-          const sample = await fetchSample(fetch, env, env.startDate)()
-          return markAnswered(operation.name, checkExportOperation(operation, fetch, env, sample))
-        }),
-        ...otherOperations.map(([name, check]) => markAnswered(name, check())),
-      ]),
-    )
+    const checkFirst = checkExport(firstExport, env, TE.fromEither(first))
+    return mergeOutcomes(await Promise.all([[firstExport.name, checkFirst] as const, ...others].map(runOperation)))
   }
   return { outcome: run(), connection: () => connection, operations, unansweredOperations: () => [...unanswered] }
 }
-
-const fetchSample = (
-  fetch: FetchPage,
-  { filters }: SourceEnv,
-  from: number,
-  offset = 0,
-): TaskEither<ApiError, ExportPage> =>
-  fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit: sampleSize })
-
-const sampleSize = 10
 
 /**
  * Asks the service for nothing, before a run writes anything. Fails only if every request of the run would fail the
@@ -191,9 +138,10 @@ const sampleSize = 10
  * address would be kept.
  */
 export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>, isFirst: boolean): TaskEither<Failure, void> => {
-  const [[{ name }, fetch]] = listExportChecks(env)
+  const [exported] = listExports(env)
+  const { name } = exported
   return pipe(
-    fetchSample(fetch, env, env.now() + oneDay),
+    fetchSample(exported, env, env.now() + oneDay),
     TE.mapLeft((error) => (isFirst ? findOtherServer(name, error) : undefined) ?? toFailure(name, error)),
     TE.matchE(
       (failure) => (failure.scope === 'run' ? TE.left(failure) : TE.right(undefined)),
@@ -234,143 +182,6 @@ const findOtherServer = (operation: string, error: ApiError): Failure | undefine
 
 const toFirstFailure = (operation: string, error: ApiError): Failure =>
   findOtherServer(operation, error) ?? toConnectionFailure(error, toCheckFailure(operation, error))
-
-/**
- * The service's specification does not say how an offset beyond the last row is answered; the same request without an
- * offset has just succeeded.
- */
-const isBadRequest = (error: ApiError): boolean => error._tag === 'Http' && error.status === 400
-
-/** Far enough ahead that nothing can have changed later; in milliseconds. */
-const oneDay = 86_400_000
-
-type FilterEvidence = 'obeyed' | 'unknown' | { readonly leftOut: number; readonly isCovered: boolean }
-
-const hasRow = (page: ExportPage, row: CutRecord): boolean =>
-  page.rows.some(({ id, modifiedTime }) => id === row.id && modifiedTime === row.modifiedTime)
-
-/**
- * Whether a row comes that changed a second after `modifiedTimeFrom`. A filter only takes rows away, so a row of the
- * first page stays on it, unless the service has no order or the row has changed. `leftOut`: when the row changed;
- * `isCovered`: it comes from a lookback before.
- */
-const probeFilter = (fetch: FetchPage, source: SourceEnv, page: ExportPage): TaskEither<ApiError, FilterEvidence> => {
-  const [newest] = [...page.rows].sort((a, b) => b.modifiedTime - a.modifiedTime)
-  if (newest === undefined || newest.modifiedTime < source.startDate + 1000) return TE.right('unknown')
-  const time = newest.modifiedTime
-  return pipe(
-    fetchSample(fetch, source, time - 1000),
-    TE.flatMap((since): TaskEither<ApiError, FilterEvidence> => {
-      if (hasRow(since, newest)) return TE.right('obeyed')
-      return pipe(
-        TE.Do,
-        TE.apS('again', fetchSample(fetch, source, source.startDate)),
-        TE.apS('lookback', fetchSample(fetch, source, time - source.lookback)),
-        TE.map(({ again, lookback }): FilterEvidence => {
-          const isSame = page.rows.every(({ id }, i) => id === again.rows[i]?.id)
-          const isCertain = hasRow(again, newest) && (isSame || page.rows.length < sampleSize)
-          return isCertain ? { leftOut: time, isCovered: hasRow(lookback, newest) } : 'unknown'
-        }),
-      )
-    }),
-  )
-}
-
-const describeLeftOut = (name: string, time: number, remedy: string): string =>
-  `${name}: asked for what changed after ${toInstant(time - 1000)}, the service leaves out a row that changed ` +
-  `at ${toInstant(time)}. It may read modifiedTimeFrom in a time zone of its own, not as UTC. ${remedy}`
-
-/** Rows that are dated after the service's own time; one alone may be a mistake. */
-const warnOfEarlyDate = (
-  { name }: ExportCheck[0],
-  { lookback }: SourceEnv,
-  early: ExportPage,
-): ReadonlyArray<string> =>
-  early.rows.length < 2
-    ? []
-    : [
-        `${name}: rows are dated more than lookback_minutes (${lookback / 60_000}) ` +
-          'after the Date of the answers. A run reads up to that Date, so changes ' +
-          'arrive late by as much; ask the operator of the service to set its clocks.',
-      ]
-
-/**
- * Checks the first rows, and that the service obeys modifiedTimeFrom and offset: otherwise a run would read everything,
- * or the same rows, again and again.
- */
-const checkExportOperation = async (
-  operation: ExportCheck[0],
-  fetch: FetchPage,
-  source: SourceEnv,
-  first: E.Either<ApiError, ExportPage>,
-): Promise<CheckOutcome> =>
-  pipe(
-    TE.fromEither(first),
-    TE.flatMap((page) =>
-      pipe(
-        TE.Do,
-        TE.apS('page', TE.right<ApiError, ExportPage>(page)),
-        TE.apS('later', fetchSample(fetch, source, Math.max(source.now(), page.servedAt ?? 0) + oneDay)),
-        TE.apS('filter', probeFilter(fetch, source, page)),
-        TE.apS(
-          'early',
-          page.rows.length === 0 || page.servedAt === undefined || !operation.hasMentionTime
-            ? TE.right(page)
-            : fetchSample(fetch, source, page.servedAt + source.lookback),
-        ),
-        TE.apS(
-          'next',
-          page.rows.length === 0
-            ? TE.right(page)
-            : pipe(
-                fetchSample(fetch, source, source.startDate, page.rows.length),
-                TE.orElse((error) => (isBadRequest(error) ? TE.right({ ...page, rows: [] }) : TE.left(error))),
-              ),
-        ),
-      ),
-    ),
-    TE.mapLeft((error) => toCheckFailure(operation.name, error)),
-    TE.flatMapEither(({ page, later, filter, early, next }) => {
-      const ignoredParameter = (problem: string) =>
-        E.left(
-          configFailure(
-            `${operation.name}: the service ${problem}. No run could ` +
-              'be sure to have read everything; ask its operator.',
-          ),
-        )
-      if (later.rows.length > 0)
-        return ignoredParameter(
-          'ignores modifiedTimeFrom: it answers rows though the time asked for lies in the future',
-        )
-      if (page.rows.some(({ modifiedTime }) => modifiedTime < source.startDate - 1000))
-        return ignoredParameter('ignores modifiedTimeFrom: it answers rows from before start_date')
-      if (next.rows.length > 0 && next.rows.every(({ id }, i) => id === page.rows[i]?.id))
-        return ignoredParameter('ignores offset: it answers the same rows at another one')
-      const leftOut = (remedy: string): ReadonlyArray<string> =>
-        typeof filter === 'string' ? [] : [describeLeftOut(operation.name, filter.leftOut, remedy)]
-      if (typeof filter !== 'string' && !filter.isCovered)
-        return E.left(
-          configFailure(
-            leftOut(
-              'Runs would lose rows. Set lookback_minutes to more than the distance of the ' +
-                'zone from UTC (1440 covers every zone), or ask the operator of the service.',
-            ).join(),
-          ),
-        )
-      return E.right([
-        ...leftOut('lookback_minutes covers it.'),
-        ...(early === page ? [] : warnOfEarlyDate(operation, source, early)),
-        ...chooseCutoff(page.servedAt, source.now())[1].map(({ message }) => message),
-        ...(page.narrowerFilters ?? []).map(
-          (key) => `${operation.name}: the service applies a narrower ${key} than the config asks.`,
-        ),
-        // A run asks for more than the default where the operation has the parameters for it.
-        ...(!operation.hasMentionTime && leavesOutRows({}, boundsOf(page.filter), page.servedAt ?? source.now())
-          ? [`${operation.name}: the service leaves out rows by a default of its own. Ask its operator.`]
-          : []),
-      ])
-    }),
-  )()
 
 /** Messages in one; a text that follows several operations is given once, behind their names. */
 const joinMessages = (messages: ReadonlyArray<string>): string => {

@@ -430,6 +430,7 @@ describe('the messages of first-sync.md', () => {
     'api/http/proxy.ts',
     'runtime/source-check.ts',
     'runtime/check.ts',
+    'runtime/export-check.ts',
     'runtime/findings.ts',
     'runtime/source.ts',
     'streams/entities/probe.ts',
