@@ -5,9 +5,9 @@ import { type ClientOptions, toFailure } from '../api'
 import { type Failure, type Stream, transientFailure } from '../cdk'
 import type { ConnectionConfig, DestinationConfig, SourceConfig } from '../config'
 import { futureStartFailure, type SourceEnv, windowOperations } from '../streams'
-import { observeRequests, type ServiceClientOptions, toConnectionFailure } from './client'
+import { type Observations, observeRequests, type ServiceClientOptions, toConnectionFailure } from './client'
 import { checkDestination, openDestination } from './destination'
-import { createSampleFetcher } from './export-check'
+import { type CheckVerdict, createSampleFetcher } from './export-check'
 import { describeFindings, estimateServiceTime, type Finding, listFindingWarnings } from './findings'
 import { createProbeGate, maxProbeRequests, type ProbeFacts, runProbes } from './probe'
 import { type ConfiguredSource, checkOutput, createSource } from './source'
@@ -174,8 +174,6 @@ export const checkSourceConfig =
     )
   }
 
-type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
-
 /**
  * Runs the check until it ends or its time is up; `inspect` sees what was found by then. Then, until `timeout`
  * milliseconds after the start, finds out what a run will meet. Left: the config cannot be used.
@@ -184,39 +182,24 @@ const runSourceCheck = async (
   config: SourceConfig,
   proxyVariables: ServiceClientOptions['proxyVariables'],
   timeout: number,
-  inspect: (check: ReturnType<typeof startSourceCheck>, configured: ConfiguredSource, result: CheckOutcome) => void,
-): Promise<E.Either<Failure, { readonly outcome: CheckOutcome; readonly report: SourceReport }>> => {
-  const startedAt = performance.now()
+  inspect: (check: ReturnType<typeof startSourceCheck>, configured: ConfiguredSource, result: CheckVerdict) => void,
+): Promise<E.Either<Failure, { readonly outcome: CheckVerdict; readonly report: SourceReport }>> => {
+  const end = ticks() + timeout - probeReserve
   const output = await checkOutput(config)()
   if (E.isLeft(output)) return output
   const { options, lastFailure } = createRetryRecorder()
   const { seen, options: observers } = observeRequests(Date.now)
-  let answered = 0
   const notices: Array<string> = []
-  const otherRequests = countOtherOperations(config)
-  const configured = createSource(withCheckTimeouts(config, otherRequests), {
+  const configured = createSource(withCheckTimeouts(config, countOtherOperations(config)), {
     ...options,
     ...observers,
     proxyVariables,
     onNotice: (message) => notices.push(message),
-    onRequest: (request) => {
-      observers.onRequest(request)
-      answered += request.status < 400 ? 1 : 0
-    },
   })
   if (E.isLeft(configured)) return configured
   const { env, close } = configured.right
   const check = startSourceCheck(configured.right)
-  const outcome = await awaitOrTimeOut(check.outcome, () => {
-    const operations = check.unansweredOperations().join(' and ')
-    const { requests_per_minute } = config.rate_limit
-    // Nothing is wrong yet where only our own rate limit delays the rest of the requests.
-    return requests_per_minute !== undefined && answered > 0
-      ? E.right([
-          `rate_limit.requests_per_minute (${requests_per_minute}) left no time to ask everything of ${operations}.`,
-        ])
-      : E.left(checkTimeoutFailure(operations, lastFailure()))
-  })
+  const outcome = await awaitOrTimeOut(check.outcome, () => timeOutCheck(config, check, seen, lastFailure()))
   const isConnected = E.isRight(check.connection() ?? E.left(undefined))
   const future = futureStartFailure(env.startDate, estimateServiceTime(seen, Date.now()))
   if (isConnected && future !== undefined) {
@@ -226,13 +209,8 @@ const runSourceCheck = async (
   inspect(check, configured.right, outcome)
   const facts: ProbeFacts = { pages: undefined, count: undefined, entities: undefined, windows: [] }
   const exported = check.operations.get('export reviews')
-  if (exported !== undefined && E.isRight(exported) && (E.isRight(outcome) || timeout > checkTimeout)) {
-    const lastSend = seen.sends + countProbeRequests(config, minRequests + otherRequests)
-    const end = startedAt + timeout - probeReserve
-    const isOpen = () => seen.sends < lastSend && performance.now() < end
-    const probeEnv = { source: env, fetchPage: createSampleFetcher(env), send: createProbeGate(isOpen), ticks }
-    await awaitUntil(runProbes(probeEnv, facts), end)
-  }
+  if (exported !== undefined && E.isRight(exported) && (E.isRight(outcome) || timeout > checkTimeout))
+    await awaitUntil(probeSource(config, env, seen, facts, end), end)
   await close()
   if (exported !== undefined && E.isLeft(exported)) facts.pages = E.left({ _tag: 'Failed' })
   const warnings = E.isRight(outcome) ? outcome.right : []
@@ -243,6 +221,34 @@ const runSourceCheck = async (
       warnings: [...dropRefusals(warnings, facts), ...listFindingWarnings(facts), ...notices],
     },
   })
+}
+
+/** The outcome of a check whose time is up. Nothing is wrong yet where our own rate limit alone delays the requests. */
+const timeOutCheck = (
+  { rate_limit: { requests_per_minute } }: SourceConfig,
+  { unansweredOperations }: ReturnType<typeof startSourceCheck>,
+  { acceptances }: Observations,
+  last: Failure | undefined,
+): CheckVerdict => {
+  const operations = unansweredOperations().join(' and ')
+  return requests_per_minute !== undefined && acceptances > 0
+    ? E.right([
+        `rate_limit.requests_per_minute (${requests_per_minute}) left no time to ask everything of ${operations}.`,
+      ])
+    : E.left(checkTimeoutFailure(operations, last))
+}
+
+/** Finds out what a run will meet, into `facts`; sends nothing after `end`, a time of `ticks`. */
+const probeSource = (
+  config: SourceConfig,
+  env: SourceEnv,
+  seen: Observations,
+  facts: ProbeFacts,
+  end: number,
+): Promise<void> => {
+  const lastSend = seen.sends + countProbeRequests(config)
+  const isOpen = () => seen.sends < lastSend && ticks() < end
+  return runProbes({ source: env, fetchPage: createSampleFetcher(env), send: createProbeGate(isOpen), ticks }, facts)
 }
 
 /**
@@ -261,8 +267,9 @@ const probeReserve = 1_000
 const ticks = (): number => performance.now()
 
 /** How many requests the probes may make: all that a minute of the configured rate has left, where it is known. */
-const countProbeRequests = ({ rate_limit }: SourceConfig, checkRequests: number): number => {
-  const { requests_per_minute = Number.POSITIVE_INFINITY, redis_url } = rate_limit
+const countProbeRequests = (config: SourceConfig): number => {
+  const { requests_per_minute = Number.POSITIVE_INFINITY, redis_url } = config.rate_limit
+  const checkRequests = minRequests + countOtherOperations(config)
   return redis_url !== undefined || requests_per_minute < checkRequests
     ? maxProbeRequests
     : Math.min(maxProbeRequests, requests_per_minute - checkRequests)

@@ -144,6 +144,8 @@ const openClient = (
 export type Observations = {
   sends: number
   answers: number
+  /** Answers with a status below 400. */
+  acceptances: number
   refusedForRate: number
   token: TokenReport | undefined
   /** The service's clock minus ours lies between these, milliseconds: a Date has whole seconds. */
@@ -159,6 +161,7 @@ export const observeRequests = (now: () => number) => {
   const seen: Observations = {
     sends: 0,
     answers: 0,
+    acceptances: 0,
     refusedForRate: 0,
     token: undefined,
     clock: undefined,
@@ -173,6 +176,7 @@ export const observeRequests = (now: () => number) => {
     },
     onRequest: ({ status, millis, headers }) => {
       seen.answers += 1
+      seen.acceptances += status < 400 ? 1 : 0
       seen.refusedForRate += status === 429 ? 1 : 0
       const limits = Object.entries(headers).filter(
         ([name, value]) => /rate-?limit/.test(name) && rateLimitValue.test(value ?? ''),

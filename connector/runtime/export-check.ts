@@ -9,7 +9,7 @@ import { chooseCutoff, leavesOutRows } from '../reading'
 import { createDeletionFetcher, deletionExportOperation, reviewExportOperation, type SourceEnv } from '../streams'
 
 /** A failure, or warnings. */
-export type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
+export type CheckVerdict = E.Either<Failure, ReadonlyArray<string>>
 
 /** One of the two exports, as a check asks it for a few rows. */
 export type CheckedExport = {
@@ -166,7 +166,7 @@ const findIgnoredParameter = ({ page, later, next }: ExportSamples, { startDate 
   return undefined
 }
 
-const judgeSamples = (exported: CheckedExport, source: SourceEnv, samples: ExportSamples): CheckOutcome => {
+const judgeSamples = (exported: CheckedExport, source: SourceEnv, samples: ExportSamples): CheckVerdict => {
   const { name, hasMentionTime } = exported
   const { page, leftOut, early } = samples
   const ignored = findIgnoredParameter(samples, source)

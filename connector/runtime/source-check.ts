@@ -7,7 +7,7 @@ import { type ApiError, isRefusalInBody, isTokenError, outageKind, toFailure } f
 import { configFailure, drainFeed, type Failure, type Stream, transientFailure } from '../cdk'
 import { checkSourceLookup, futureStartFailure, isLookupStream, type SourceEnv } from '../streams'
 import { otherServerFailure, toConnectionFailure } from './client'
-import { type CheckOutcome, checkExport, fetchSample, listExports, oneDay, toCheckFailure } from './export-check'
+import { type CheckVerdict, checkExport, fetchSample, listExports, oneDay, toCheckFailure } from './export-check'
 import type { ConfiguredSource } from './source'
 
 /** A request of one operation, with the operation's name in messages; its result are warnings. */
@@ -83,11 +83,11 @@ type ConnectionFailure = { readonly part: 'service' | 'issuer' | 'token'; readon
 
 /** A check that is running. */
 type SourceCheck = {
-  readonly outcome: Promise<CheckOutcome>
+  readonly outcome: Promise<CheckVerdict>
   /** Whether the service and the token work; the operations are asked only then. Undefined while that is not known. */
   readonly connection: () => E.Either<ConnectionFailure, void> | undefined
   /** By operation, of those that have answered completely. */
-  readonly operations: ReadonlyMap<string, CheckOutcome>
+  readonly operations: ReadonlyMap<string, CheckVerdict>
   /** The operations that have not answered completely yet. */
   readonly unansweredOperations: () => ReadonlyArray<string>
 }
@@ -110,15 +110,15 @@ export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck =
     ...listOperationChecks(env, streams),
   ]
   const unanswered = new Set([firstExport.name, ...others.map(([name]) => name)])
-  const operations = new Map<string, CheckOutcome>()
+  const operations = new Map<string, CheckVerdict>()
   let connection: E.Either<ConnectionFailure, void> | undefined
-  const runOperation = async ([name, check]: OperationCheck): Promise<CheckOutcome> => {
+  const runOperation = async ([name, check]: OperationCheck): Promise<CheckVerdict> => {
     const outcome = await check()
     unanswered.delete(name)
     operations.set(name, outcome)
     return outcome
   }
-  const run = async (): Promise<CheckOutcome> => {
+  const run = async (): Promise<CheckVerdict> => {
     const first = await fetchSample(firstExport, env, env.startDate)()
     if (E.isLeft(first) && !isOperationError(first.left)) {
       const failure = toFirstFailure(firstExport.name, first.left)
@@ -195,7 +195,7 @@ const joinMessages = (messages: ReadonlyArray<string>): string => {
 }
 
 /** One outcome of all: failures that a change of the config can fix win over others; each warning is given once. */
-const mergeOutcomes = (outcomes: ReadonlyArray<CheckOutcome>): CheckOutcome => {
+const mergeOutcomes = (outcomes: ReadonlyArray<CheckVerdict>): CheckVerdict => {
   const failures = outcomes.flatMap((outcome) => (E.isLeft(outcome) ? [outcome.left] : []))
   const configFailures = failures.filter(({ _tag }) => _tag === 'Config')
   const [reported, createFailure] =

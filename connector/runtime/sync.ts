@@ -8,21 +8,19 @@ import {
   describeFailure,
   type Failure,
   type Message,
-  type MessageConsumer,
   type ReadOutcome,
-  readObjectMembers,
   runOrThrow,
   type SourceState,
   type Stream,
   type StreamInfo,
   type SyncMode,
-  stringAt,
 } from '../cdk'
 import type { LakeShare, PlaceOptions } from '../lake'
 import type { LoadSummary, OtherService, ReceivedRangeReader, Snapshot, SnapshotWriter } from '../snapshot'
 import { mergeStates, readScanStart, readStateCursor, type SourceEnv } from '../streams'
-import { createRangeEstimate, formatTimeLeft, type RangeEstimate, type TimeRange } from './range-estimate'
+import type { TimeRange } from './range-estimate'
 import { type ConfiguredSource, loadLakeRoom, loadSnapshotRoom } from './source'
+import { createProgressReporter } from './sync-progress'
 
 type SyncOptions = PlaceOptions & {
   /** The DuckDB file or the lake; created if it is missing. */
@@ -248,119 +246,3 @@ const toStreamOutcome = (
     failure: failure === undefined ? null : describeFailure(failure),
   }
 }
-
-/** How often the cursor of a record is looked at, in milliseconds. */
-const sampleInterval = 100
-
-/** Earlier, an estimate says nothing; in milliseconds. */
-const minEstimateTime = 2_000
-
-/** The scan that is being read. */
-type ScanProgress = {
-  readonly title: string
-  readonly startedAt: number
-  rows: number
-  /** The first of its streams that sent rows: its cursors tell how far the scan has come. */
-  measuredStream: string | undefined
-  estimate: RangeEstimate | undefined
-  sampledAt: number
-}
-
-/** One line for the scan: its rows, their rate, its share of the time range, and the time left. */
-const formatScanProgress = (scan: ScanProgress, now: number): string => {
-  const elapsed = now - scan.startedAt
-  const parts = [`${scan.rows.toLocaleString('en')} rows`]
-  if (elapsed >= minEstimateTime) {
-    parts.push(`${Math.round((scan.rows * 1000) / elapsed).toLocaleString('en')}/s`)
-    const read = scan.estimate?.share()
-    if (read !== undefined) parts.push(`${Math.floor(read.share * 100)}% of time range`)
-    if (read !== undefined && read.share - read.before >= 0.02)
-      parts.push(`${formatTimeLeft((elapsed * (1 - read.share)) / (read.share - read.before))} left`)
-  }
-  return `${scan.title}: ${parts.join(', ')}`
-}
-
-/**
- * Reports to a person while a run goes on. The streams that one scan feeds share one line. `earlier`: by stream, what
- * runs before have read of its scan.
- */
-export const createProgressReporter = (
-  io: Pick<CommandIo, 'printProgress' | 'printWarning'>,
-  { startDate }: Pick<SourceEnv, 'startDate'>,
-  streams: ReadonlyArray<Pick<Stream<SourceEnv>, 'name' | 'reader' | 'cursor'>>,
-  now: () => number,
-  earlier: Readonly<Record<string, TimeRange>> = {},
-): { readonly report: MessageConsumer; readonly finish: () => void } => {
-  const streamsByName = new Map(streams.map((stream) => [stream.name, stream]))
-  let reader: unknown
-  let scan = newScanProgress('', now())
-  const sampleTime = (stream: string, json: Uint8Array): void => {
-    scan.measuredStream ??= stream
-    scan.estimate ??= createRangeEstimate({ from: startDate, to: scan.startedAt }, earlier[stream])
-    if (scan.measuredStream !== stream || now() - scan.sampledAt < sampleInterval) return
-    scan.sampledAt = now()
-    const line = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
-    const field = O.toUndefined(streamsByName.get(stream)?.cursor ?? O.none)
-    const text = stringAt(line, field === undefined ? undefined : readObjectMembers(line, '')?.get(field))
-    const time = Date.parse(text ?? '')
-    if (Number.isNaN(time)) return
-    scan.estimate.add(time)
-  }
-  /** The streams that have just failed for the same reason, which is said once. */
-  let failed = { names: [] as ReadonlyArray<string>, reason: '' }
-  const printFailure = (): void => {
-    if (failed.names.length > 0) io.printWarning(`${failed.names.join(', ')} failed. ${failed.reason}`)
-    failed = { names: [], reason: '' }
-  }
-  const report: MessageConsumer = async (message) => {
-    if (message._tag !== 'Failed' && message._tag !== 'Checkpoint') printFailure()
-    switch (message._tag) {
-      case 'Started': {
-        const next = streamsByName.get(message.stream.name)?.reader
-        if (next === reader) return
-        reader = next
-        const names = streams.filter((stream) => stream.reader === next).map(({ name }) => name)
-        scan = newScanProgress(`${names[0]}${names.length > 1 ? ` and ${names.length - 1} more` : ''}`, now())
-        return io.printProgress(formatScanProgress(scan, now()))
-      }
-      case 'SharedRecords':
-      case 'Records': {
-        scan.rows += message.rows.length
-        const last = message.rows.at(-1)
-        const stream = message._tag === 'Records' ? message.stream : (message.streams[0] ?? '')
-        if (last !== undefined) sampleTime(stream, last.json)
-        return io.printProgress(formatScanProgress(scan, now()))
-      }
-      case 'Waiting':
-        return io.printProgress(
-          `${scan.title}: ${scan.rows.toLocaleString('en')} rows; the service ` +
-            `makes us wait until ${new Date(message.until).toISOString()}`,
-        )
-      case 'Failed': {
-        if (message.isTold === true) return
-        if (failed.reason !== message.failure.message) printFailure()
-        failed = { names: [...failed.names, message.stream ?? 'The run'], reason: message.failure.message }
-        return
-      }
-      case 'Log':
-        if (message.skipped === undefined && /warn|error/.test(message.level)) io.printWarning(message.message)
-        return
-      default:
-        return
-    }
-  }
-  const finish = (): void => {
-    printFailure()
-    io.printProgress('')
-  }
-  return { report, finish }
-}
-
-const newScanProgress = (title: string, startedAt: number): ScanProgress => ({
-  title,
-  startedAt,
-  rows: 0,
-  measuredStream: undefined,
-  estimate: undefined,
-  sampledAt: Number.NEGATIVE_INFINITY,
-})

@@ -2,7 +2,7 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { transientFailure } from '../../connector/cdk/failure'
 import type { Message } from '../../connector/cdk/message'
-import { createProgressReporter } from '../../connector/runtime/sync'
+import { createProgressReporter } from '../../connector/runtime/sync-progress'
 import { streams } from '../../connector/streams/streams'
 
 const day = 86_400_000

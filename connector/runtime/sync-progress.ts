@@ -1,0 +1,151 @@
+import * as O from 'fp-ts/Option'
+import { type CommandIo, type Message, type MessageConsumer, readObjectMembers, type Stream, stringAt } from '../cdk'
+import type { SourceEnv } from '../streams'
+import { createRangeEstimate, formatTimeLeft, type RangeEstimate, type TimeRange } from './range-estimate'
+
+/** How often the cursor of a record is looked at, in milliseconds. */
+const sampleInterval = 100
+
+/** Earlier, an estimate says nothing; in milliseconds. */
+const minEstimateTime = 2_000
+
+/** The scan that is being read. */
+type ScanProgress = {
+  readonly title: string
+  readonly startedAt: number
+  rows: number
+  /** The first of its streams that sent rows: its cursors tell how far the scan has come. */
+  measuredStream: string | undefined
+  estimate: RangeEstimate | undefined
+  sampledAt: number
+}
+
+const newScanProgress = (title: string, startedAt: number): ScanProgress => ({
+  title,
+  startedAt,
+  rows: 0,
+  measuredStream: undefined,
+  estimate: undefined,
+  sampledAt: Number.NEGATIVE_INFINITY,
+})
+
+/** One line for the scan: its rows, their rate, its share of the time range, and the time left. */
+const formatScanProgress = (scan: ScanProgress, now: number): string => {
+  const elapsed = now - scan.startedAt
+  const parts = [`${scan.rows.toLocaleString('en')} rows`]
+  if (elapsed >= minEstimateTime) {
+    parts.push(`${Math.round((scan.rows * 1000) / elapsed).toLocaleString('en')}/s`)
+    const read = scan.estimate?.share()
+    if (read !== undefined) parts.push(`${Math.floor(read.share * 100)}% of time range`)
+    if (read !== undefined && read.share - read.before >= 0.02)
+      parts.push(`${formatTimeLeft((elapsed * (1 - read.share)) / (read.share - read.before))} left`)
+  }
+  return `${scan.title}: ${parts.join(', ')}`
+}
+
+/** What a person is shown of a run. */
+type ProgressReport = {
+  readonly io: Pick<CommandIo, 'printProgress' | 'printWarning'>
+  readonly startDate: number
+  readonly streams: ReadonlyArray<Pick<Stream<SourceEnv>, 'name' | 'reader' | 'cursor'>>
+  readonly now: () => number
+  /** By stream, what runs before have read of its scan. */
+  readonly earlier: Readonly<Record<string, TimeRange>>
+  /** The reader of `scan`; undefined before the first. */
+  reader: unknown
+  scan: ScanProgress
+  /** The streams that have just failed for the same reason, which is said once. */
+  failed: { readonly names: ReadonlyArray<string>; readonly reason: string }
+}
+
+/** Reports to a person while a run goes on. The streams that one scan feeds share one line. */
+export const createProgressReporter = (
+  io: ProgressReport['io'],
+  { startDate }: Pick<SourceEnv, 'startDate'>,
+  streams: ProgressReport['streams'],
+  now: () => number,
+  earlier: ProgressReport['earlier'] = {},
+): { readonly report: MessageConsumer; readonly finish: () => void } => {
+  const report: ProgressReport = {
+    ...{ io, startDate, streams, now, earlier },
+    reader: undefined,
+    scan: newScanProgress('', now()),
+    failed: noFailure,
+  }
+  return {
+    report: async (message) => reportMessage(report, message),
+    finish: () => {
+      printFailure(report)
+      io.printProgress('')
+    },
+  }
+}
+
+const reportMessage = (report: ProgressReport, message: Message): void => {
+  const { io, now } = report
+  if (message._tag !== 'Failed' && message._tag !== 'Checkpoint') printFailure(report)
+  switch (message._tag) {
+    case 'Started':
+      if (startScan(report, message.stream.name)) io.printProgress(formatScanProgress(report.scan, now()))
+      return
+    case 'SharedRecords':
+    case 'Records': {
+      report.scan.rows += message.rows.length
+      const last = message.rows.at(-1)
+      const stream = message._tag === 'Records' ? message.stream : (message.streams[0] ?? '')
+      if (last !== undefined) sampleTime(report, stream, last.json)
+      io.printProgress(formatScanProgress(report.scan, now()))
+      return
+    }
+    case 'Waiting':
+      io.printProgress(
+        `${report.scan.title}: ${report.scan.rows.toLocaleString('en')} rows; the service ` +
+          `makes us wait until ${new Date(message.until).toISOString()}`,
+      )
+      return
+    case 'Failed':
+      if (message.isTold !== true) addFailure(report, message.stream ?? 'The run', message.failure.message)
+      return
+    case 'Log':
+      if (message.skipped === undefined && /warn|error/.test(message.level)) io.printWarning(message.message)
+      return
+    default:
+      return
+  }
+}
+
+/** Begins a scan if the stream belongs to another one than the stream before; says whether it does. */
+const startScan = (report: ProgressReport, stream: string): boolean => {
+  const reader = report.streams.find(({ name }) => name === stream)?.reader
+  if (reader === report.reader) return false
+  const [first, ...others] = report.streams.filter((each) => each.reader === reader)
+  report.reader = reader
+  report.scan = newScanProgress(`${first?.name}${others.length > 0 ? ` and ${others.length} more` : ''}`, report.now())
+  return true
+}
+
+/** Feeds the cursor of a row to the estimate, now and then. */
+const sampleTime = ({ scan, startDate, streams, now, earlier }: ProgressReport, stream: string, json: Uint8Array) => {
+  scan.measuredStream ??= stream
+  scan.estimate ??= createRangeEstimate({ from: startDate, to: scan.startedAt }, earlier[stream])
+  if (scan.measuredStream !== stream || now() - scan.sampledAt < sampleInterval) return
+  scan.sampledAt = now()
+  const line = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
+  const cursor = O.toUndefined(streams.find(({ name }) => name === stream)?.cursor ?? O.none)
+  const text = stringAt(line, cursor === undefined ? undefined : readObjectMembers(line, '')?.get(cursor))
+  const time = Date.parse(text ?? '')
+  if (!Number.isNaN(time)) scan.estimate.add(time)
+}
+
+const noFailure: ProgressReport['failed'] = { names: [], reason: '' }
+
+const addFailure = (report: ProgressReport, name: string, reason: string): void => {
+  if (report.failed.reason !== reason) printFailure(report)
+  report.failed = { names: [...report.failed.names, name], reason }
+}
+
+const printFailure = (report: ProgressReport): void => {
+  const { names, reason } = report.failed
+  if (names.length > 0) report.io.printWarning(`${names.join(', ')} failed. ${reason}`)
+  report.failed = noFailure
+}
