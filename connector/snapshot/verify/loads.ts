@@ -1,227 +1,72 @@
-import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
-import { settledName } from '../store/metadata'
-import { loadColumnName, reviewsTableName } from '../store/tables'
-import {
-  type Check,
-  failureTextSql,
-  findCursorObstacle,
-  hasTypedColumn,
-  type SnapshotStream,
-  type SnapshotStreams,
-} from './check'
+import { quoteIdentifier, quoteLiteral } from '../store/database'
+import { loadColumnName } from '../store/tables'
+import { type Check, failureTextSql } from './check'
+import type { SnapshotStream } from './checked-file'
 
 /** The checks of the loads, against each other and against the tables. */
-export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
+export const loadChecks: ReadonlyArray<Check> = [
   {
     name: 'loads are complete',
     explain:
       "Every stream's last load is complete. If not, run feedback sync again: it continues from the state in the file.",
-    queries: [
+    queries: () => [
       `
-      SELECT stream || ': load ' || load || ' of ' || strftime(started::TIMESTAMP, '%Y-%m-%d %H:%M') || ' is ' || status AS what
-      FROM _loads WHERE status = 'running' OR (load IN (SELECT max(load) FROM _loads GROUP BY stream) AND status <> 'complete')`,
+      SELECT stream || ': load ' || load || ' of ' || strftime(started::TIMESTAMP, '%Y-%m-%d %H:%M') || ' is ' || status
+        AS what
+      FROM _loads
+      WHERE status = 'running'
+        OR (load IN (SELECT max(load) FROM _loads GROUP BY stream) AND status <> 'complete')`,
     ],
-    subjects: ['_loads'],
+    subjects: () => ['_loads'],
   },
   {
     name: "the source's counts",
     explain:
       'Each load received as many records as the source says it ' +
       'sent. If not, some were lost: read the stream again in full.',
-    queries: [
+    queries: () => [
       `
-      SELECT stream || ': load ' || load || ' has ' || records || ' records, the source counts ' || source_records AS what
-      FROM _loads WHERE status = 'complete' AND source_records <> records`,
+      SELECT stream || ': load ' || load || ' has ' || records || ' records, the source counts ' || source_records
+        AS what
+      FROM _loads
+      WHERE status = 'complete' AND source_records <> records`,
     ],
-    subjects: [`(FROM _loads WHERE status = 'complete' AND source_records IS NOT NULL)`],
+    subjects: () => [`(FROM _loads WHERE status = 'complete' AND source_records IS NOT NULL)`],
   },
   {
     name: 'row counts',
     explain:
       'Each table has as many rows as after the last load; in a lake, as many ' +
       'as each load has appended. If not, rows were added or removed by hand.',
-    queries: streams.filter(({ columns }) => columns.length > 0).map(wrongCountSql),
-    subjects: ['_streams'],
+    queries: ({ streams }) => streams.map(wrongCountSql),
+    subjects: () => ['_streams'],
   },
 ]
 
-const wrongCountSql = ({ name, versions }: SnapshotStream): string =>
-  versions === undefined
-    ? `
+const wrongCountSql = (stream: SnapshotStream): string =>
+  stream.versions === undefined ? wrongTableCountSql(stream) : wrongLoadCountsSql(stream, stream.versions)
+
+const wrongTableCountSql = ({ name }: SnapshotStream): string => `
       SELECT ${failureTextSql(name, `n || ' rows, ' || rows || ' after the last load'`)}
-      FROM (SELECT (SELECT count(*) FROM ${quoteIdentifier(name)}) AS n, rows FROM _streams WHERE stream = ${quoteLiteral(name)}) WHERE n <> rows`
-    : `
-      SELECT ${failureTextSql(
-        name,
-        `coalesce(n, 0) || ' rows of load ' || coalesce(load::VARCHAR, 'none') || ' and generation ` +
-          `' || coalesce(generation::VARCHAR, 'none') || ', ' || coalesce(rows, 0) || ' were appended'`,
-      )}
+      FROM (
+        SELECT (SELECT count(*) FROM ${quoteIdentifier(name)}) AS n, rows
+        FROM _streams WHERE stream = ${quoteLiteral(name)})
+      WHERE n <> rows`
+
+const wrongLoadCountsSql = ({ name }: SnapshotStream, versions: string): string => {
+  const text = `
+        coalesce(n, 0) || ' rows of load ' || coalesce(load::VARCHAR, 'none')
+          || ' and generation ' || coalesce(generation::VARCHAR, 'none')
+          || ', ' || coalesce(rows, 0) || ' were appended'`
+  return `
+      SELECT ${failureTextSql(name, text)}
       FROM (
         SELECT ${loadColumnName} AS load, _airbyte_generation_id AS generation, count(*) AS n
         FROM ${quoteIdentifier(versions)} GROUP BY ALL) AS found
       FULL JOIN (
         SELECT load, generation, sum(added)::BIGINT AS rows
-        FROM _loads_log WHERE load IN (SELECT load FROM _loads WHERE stream = ${quoteLiteral(name)}) GROUP BY ALL) AS appended
+        FROM _loads_log
+        WHERE load IN (SELECT load FROM _loads WHERE stream = ${quoteLiteral(name)}) GROUP BY ALL) AS appended
         USING (load, generation)
       WHERE coalesce(n, 0) <> coalesce(rows, 0)`
-
-/** The cursor of a stream's saved state; null if it has none that can be read. */
-export const savedCursorSql = (stream: string): string =>
-  `(SELECT TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ) FROM _state WHERE stream = ${quoteLiteral(stream)})`
-
-const isCompleteSql = (stream: string) =>
-  `(SELECT arg_max(status, load) = 'complete' FROM _loads WHERE stream = ${quoteLiteral(stream)})`
-
-/**
- * The state of a shared backfill is as old as the oldest of its shares; the next run saves one that covers every row.
- */
-const isSavedByLoadSql = (stream: string) =>
-  `(SELECT epoch_ms(saved_at) FROM _state WHERE stream = ${quoteLiteral(stream)}) > coalesce((SELECT max(value::BIGINT) FROM _meta WHERE name = '${settledName}'), 0)`
-
-/**
- * A saved state may lie this long before the time at which its last rows were read: a scan's cutoff allows for
- * differences between clocks.
- */
-const clockTolerance = '5 minutes 5 seconds'
-
-/** States without any member: the next run would begin as if there were none. */
-const emptyStates = `('{}', '[]', 'null', '""')`
-
-/** Whether states in the file are of a stream whose cursor is a time of a review; `_state` and `_streams` joined. */
-const hasReviewCursorSql = `cursor IN ('modifiedTime', 'reviewModifiedTime')`
-
-/** The start_date that a state was read from; null if it remembers none. */
-const startDateSql = `TRY_CAST(state->>'$.startDate' AS TIMESTAMPTZ)`
-
-/** Why the next run cannot go on from a state of our own streams; undefined if it can, and for any other stream. */
-export type FindStateProblem = (stream: string, state: unknown) => string | undefined
-
-/**
- * The checks of the saved states: all rows up to a state's time are here, and the next run starts from it.
- * `stateProblems`: as `listStateProblems` gives them.
- */
-export const stateChecks = (
-  streams: SnapshotStreams,
-  stateProblems: ReadonlyArray<StateProblem>,
-): ReadonlyArray<Check> => {
-  const timedStreams = streams.flatMap((stream) =>
-    stream.cursor !== undefined && hasTypedColumn(stream, stream.cursor, 'TIMESTAMPTZ')
-      ? [{ name: stream.name, cursor: stream.cursor }]
-      : [],
-  )
-  const obstacle = findCursorObstacle(streams)
-  return [
-    {
-      name: 'states exist',
-      explain:
-        'Every stream that is read incrementally by its cursor has a ' +
-        'state. Without one, the next run reads it from the beginning.',
-      queries: [
-        `
-      SELECT stream || CASE WHEN stream IN (SELECT stream FROM _state) THEN ': its state is empty' ELSE ': no state' END AS what
-      FROM _loads JOIN _streams USING (stream)
-      WHERE cursor IS NOT NULL AND status = 'complete' AND sync_mode = 'incremental'
-        AND stream NOT IN (SELECT stream FROM _state WHERE state IS NOT NULL AND state::VARCHAR NOT IN ${emptyStates}) GROUP BY stream`,
-      ],
-      subjects: [
-        `(FROM _loads JOIN _streams USING (stream) WHERE cursor IS NOT NULL AND status = 'complete' AND sync_mode = 'incremental')`,
-      ],
-    },
-    {
-      name: 'states can be read',
-      explain:
-        'The next run can go on from every state. If one cannot be read, its stream ' +
-        'fails: import an earlier state, or read the stream again with --full-refresh.',
-      queries: [
-        `
-      SELECT stream || ': ' || CASE WHEN json_type(state) <> 'OBJECT' THEN 'its state is no object' ELSE 'modifiedTimeFrom is no time' END AS what
-      FROM _state LEFT JOIN _streams USING (stream)
-      WHERE state::VARCHAR NOT IN ${emptyStates} AND (json_type(state) <> 'OBJECT' OR (
-        ${hasReviewCursorSql} AND json_exists(state, '$.modifiedTimeFrom') AND TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ) IS NULL))${stateProblems
-          .map(
-            ({ stream, problem }) => `
-      UNION ALL SELECT ${failureTextSql(stream, quoteLiteral(problem))}`,
-          )
-          .join('')}`,
-      ],
-      subjects: ['_state'],
-    },
-    {
-      name: 'one start date',
-      explain:
-        'Streams that were read from a later start_date than others: what lies between ' +
-        'is missing in them. feedback sync with the earlier start_date reads it.',
-      note: true,
-      queries: [
-        `
-      SELECT stream || ': read since ' || (state->>'$.startDate') AS what FROM _state
-      WHERE ${startDateSql} > (SELECT min(${startDateSql}) FROM _state)`,
-      ],
-      subjects: [`(FROM _state WHERE ${startDateSql} IS NOT NULL)`],
-    },
-    {
-      name: 'states are not ahead',
-      explain:
-        'No state is later than the newest record received, nor than the time at which it was ' +
-        'saved. If one is, the next run skips the changes in between: import an earlier state.',
-      queries: timedStreams.flatMap(({ name, cursor }) => statesAheadSql(name, cursor)),
-      subjects: [`(FROM _state JOIN _streams USING (stream) WHERE ${hasReviewCursorSql})`],
-      obstacle,
-    },
-    {
-      name: 'states are not behind',
-      explain:
-        "No row of a complete stream is later than the stream's state, except for changes " +
-        'made while it was read. If one is, rows and state were not saved together.',
-      queries: timedStreams.map(
-        ({ name, cursor }) => `
-      SELECT ${quoteLiteral(`${name}: state at `)} || state || ', newest row at ' || newest AS what
-      FROM (SELECT ${savedCursorSql(name)} AS state, (
-        SELECT max(${quoteIdentifier(cursor)}) FROM ${quoteIdentifier(name)}
-        WHERE ${quoteIdentifier(cursor)} < _airbyte_extracted_at - INTERVAL '${clockTolerance}') AS newest)
-      WHERE state < date_trunc('millisecond', newest) AND ${isCompleteSql(name)} AND ${isSavedByLoadSql(name)}`,
-      ),
-      subjects: [`(FROM _state WHERE state->>'$.modifiedTimeFrom' IS NOT NULL)`],
-      obstacle,
-    },
-  ]
 }
-
-/**
- * The state of a stream made of reviews may be later than its newest row, since not every review has such rows; it is
- * as late as the newest review of the same run. If reviews were not read then or later, only the time at which it was
- * saved limits it.
- */
-const statesAheadSql = (name: string, cursor: string): ReadonlyArray<string> => {
-  const ahead = (newest: string, text: string, condition = 'true') => `
-      SELECT ${quoteLiteral(`${name}: state at `)} || state || ${quoteLiteral(`, ${text} `)} || newest AS what
-      FROM (SELECT ${savedCursorSql(name)} AS state, ${newest} AS newest)
-      WHERE state > newest AND ${condition}`
-  const newestSql = (streams: string) => `(SELECT max(cursor_to::TIMESTAMPTZ) FROM _loads WHERE stream IN (${streams}))`
-  if (cursor === 'modifiedTime') return [ahead(newestSql(quoteLiteral(name)), 'newest record at')]
-  if (cursor !== 'reviewModifiedTime') return []
-  const lastRunSql = (stream: string) =>
-    `(SELECT max(run) FROM _loads WHERE status = 'complete' AND stream = ${quoteLiteral(stream)})`
-  const readWithReviews = `${lastRunSql(reviewsTableName)} >= ${lastRunSql(name)}`
-  return [
-    ahead(newestSql(`${quoteLiteral(name)}, '${reviewsTableName}'`), 'newest review at', readWithReviews),
-    ahead(
-      `(SELECT saved_at + INTERVAL '${clockTolerance}' FROM _state WHERE stream = ${quoteLiteral(name)})`,
-      'saved before',
-      `${readWithReviews} IS NOT TRUE`,
-    ),
-  ]
-}
-
-type StateProblem = { readonly stream: string; readonly problem: string }
-
-/** Every saved state from which its stream could not go on. */
-export const listStateProblems = async (
-  db: Database,
-  findStateProblem: FindStateProblem,
-): Promise<ReadonlyArray<StateProblem>> =>
-  (await db.query(`SELECT stream, state FROM _state WHERE state::VARCHAR NOT IN ${emptyStates}`)).flatMap((row) => {
-    const [stream, state] = [String(row.stream), JSON.parse(String(row.state))]
-    const problem = findStateProblem(stream, state)
-    return problem === undefined ? [] : [{ stream, problem }]
-  })

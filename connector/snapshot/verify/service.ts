@@ -4,7 +4,8 @@ import { appendBatchRows, type Database, instantSql, type Snapshot } from '../st
 import { loadDuckdb } from '../store/duckdb'
 import { forgottenTableName } from '../store/forgotten'
 import { deletionsTableName, hasTombstonesSql, listStreamTables, reviewsTableName, type Table } from '../store/tables'
-import { type Check, type CheckResult, runCheck } from './check'
+import type { CheckResult } from './check'
+import { runChecks } from './verify'
 
 /** A review of the service, with what is needed to compare it with the snapshot's. */
 export type ServiceReview = {
@@ -65,16 +66,9 @@ export const compareReviews = async (
     throw new CommandError(
       configFailure(`${db.path} has no ${reviewsTableName} to compare with the service. Sync them first.`),
     )
-  const tables: ReadonlyArray<ServiceTable> = [
-    '_service',
-    '_changed',
-    '_deleted',
-    '_sent',
-    '_sent_deletions',
-    '_listed',
-    '_next',
-  ]
-  await db.run(tables.map((name) => `CREATE OR REPLACE TEMP TABLE ${name} (id BIGINT, time TIMESTAMPTZ)`).join('; '))
+  await db.run(
+    serviceTables.map((name) => `CREATE OR REPLACE TEMP TABLE ${name} (id BIGINT, time TIMESTAMPTZ)`).join('; '),
+  )
   let cutoff = service.startDate
   let count = 0
   await insertFeed(db, '_service', service.reviews, (item) => {
@@ -109,9 +103,7 @@ export const compareReviews = async (
     await insertFeed(db, '_listed', service.deletedSince(Number(undoneFrom) - 1), (rows) => rows)
     await db.run(forgetListedSql)
   }
-  const results: Array<CheckResult> = []
-  for (const check of serviceChecks) results.push(await runCheck(db, check, maxDifferences))
-  return results
+  return runChecks(db, ['comparison'], { limit: maxDifferences })
 }
 
 /**
@@ -133,7 +125,8 @@ const readState = async (db: Database, stream: string): Promise<unknown> => {
   return text === undefined || text === null ? undefined : JSON.parse(String(text))
 }
 
-type ServiceTable = '_service' | '_changed' | '_deleted' | '_sent' | '_sent_deletions' | '_listed' | '_next'
+const serviceTables = ['_service', '_changed', '_deleted', '_sent', '_sent_deletions', '_listed', '_next'] as const
+type ServiceTable = (typeof serviceTables)[number]
 
 /** Writes the reviews of a feed into a table, in batches. `process`: called with each item. */
 const insertFeed = <A>(
@@ -190,7 +183,9 @@ const addSentRange = async (
 const movingSql = (deletedFrom: number): string => `
   CREATE OR REPLACE TEMP TABLE _moving AS
   SELECT id, NULL::TIMESTAMPTZ AS deleted FROM _changed ANTI JOIN _sent USING (id, time)
-  UNION ALL SELECT id, time FROM _deleted ANTI JOIN _sent_deletions USING (id, time) WHERE time >= ${instantSql(deletedFrom)}`
+  UNION ALL
+  SELECT id, time FROM _deleted ANTI JOIN _sent_deletions USING (id, time)
+  WHERE time >= ${instantSql(deletedFrom)}`
 
 /**
  * Into `_known_deletions`: the deletions that the file applies to reviews; one of an old version has none of
@@ -224,24 +219,37 @@ const forgottenReviewsSql = (names: ReadonlySet<string>): string =>
  */
 const comparisonSql = (startDate: number, nextFrom: number | undefined): string => `
   CREATE OR REPLACE TEMP VIEW _ours AS
-  SELECT id, date_trunc('millisecond', "modifiedTime") AS time FROM ${reviewsTableName} WHERE "modifiedTime" >= ${instantSql(startDate)};
-  CREATE OR REPLACE TEMP VIEW _both AS SELECT id FROM _service UNION ALL SELECT id FROM _ours;
+  SELECT id, date_trunc('millisecond', "modifiedTime") AS time
+  FROM ${reviewsTableName} WHERE "modifiedTime" >= ${instantSql(startDate)};
+  CREATE OR REPLACE TEMP VIEW _both AS
+  SELECT id FROM _service UNION ALL SELECT id FROM _ours;
   CREATE OR REPLACE TEMP TABLE _candidates AS
-  SELECT id FROM _service ANTI JOIN _ours USING (id, time) UNION SELECT id FROM _ours ANTI JOIN _service USING (id, time);
+  SELECT id FROM _service ANTI JOIN _ours USING (id, time)
+  UNION
+  SELECT id FROM _ours ANTI JOIN _service USING (id, time);
   CREATE OR REPLACE TEMP TABLE _compared AS
-  SELECT coalesce(s.id, r.id) AS id, r.time AS ours, s.time AS theirs, CASE
+  SELECT coalesce(s.id, r.id) AS id, r.time AS ours, s.time AS theirs,
+    CASE
       WHEN r.time = s.time THEN 'same'
       WHEN r.id IS NULL AND EXISTS (SELECT 1 FROM _forgotten_reviews AS f WHERE f.id = s.id) THEN 'forgotten'
-      WHEN EXISTS (SELECT 1 FROM _moving WHERE _moving.id = coalesce(s.id, r.id) AND coalesce(r.time <= deleted, true)) THEN 'later'
-      WHEN r.id IS NULL AND EXISTS (SELECT 1 FROM _known_deletions AS d WHERE d.id = s.id AND d.time >= s.time) THEN 'undone'
+      WHEN EXISTS (
+        SELECT 1 FROM _moving
+        WHERE _moving.id = coalesce(s.id, r.id) AND coalesce(r.time <= deleted, true)) THEN 'later'
+      WHEN r.id IS NULL AND EXISTS (
+        SELECT 1 FROM _known_deletions AS d WHERE d.id = s.id AND d.time >= s.time) THEN 'undone'
       WHEN ${nextFrom === undefined ? 'false' : `s.time >= ${instantSql(nextFrom)}`} AND coalesce(r.time < s.time, true)
         AND NOT EXISTS (SELECT 1 FROM _sent WHERE _sent.id = s.id AND _sent.time = s.time) THEN 'later'
-      WHEN r.id IS NULL THEN 'missing' WHEN s.id IS NULL THEN 'extra' ELSE 'stale' END AS verdict
+      WHEN r.id IS NULL THEN 'missing'
+      WHEN s.id IS NULL THEN 'extra'
+      ELSE 'stale'
+    END AS verdict
   FROM (${newestSql('_service')}) AS s FULL JOIN (${newestSql('_ours')}) AS r ON r.id = s.id;
   DELETE FROM _compared WHERE verdict = 'same'`
 
-const newestSql = (reviews: string): string =>
-  `SELECT id, max(time) AS time FROM ${reviews} SEMI JOIN _candidates ON _candidates.id IS NOT DISTINCT FROM ${reviews}.id GROUP BY id`
+const newestSql = (reviews: string): string => `
+    SELECT id, max(time) AS time
+    FROM ${reviews} SEMI JOIN _candidates ON _candidates.id IS NOT DISTINCT FROM ${reviews}.id
+    GROUP BY id`
 
 /**
  * Asks as the next run will, if that is to bring reviews: one that the service then leaves out is brought by no run, as
@@ -265,55 +273,3 @@ const filterMargin = 1_000
 const forgetListedSql = `
   DELETE FROM _compared WHERE verdict = 'undone' AND EXISTS (
     SELECT 1 FROM _listed AS l WHERE l.id = _compared.id AND l.time >= _compared.theirs)`
-
-const verdictSql = (verdict: string): string => `
-      SELECT 'id ' || id || concat(', ours of ' || ours, ', theirs of ' || theirs) AS what FROM _compared WHERE verdict = '${verdict}'`
-
-const repairHint = 'Repair it: feedback verify --config FILE --repair FOLDER.'
-
-/** The checks of `_compared`, which holds the differences. */
-export const serviceChecks: ReadonlyArray<Check> = [
-  {
-    name: 'no review is missing',
-    explain: `Every review of the service is in the file, or the next run brings it. ${repairHint}`,
-    queries: [verdictSql('missing')],
-    subjects: ['_both'],
-  },
-  {
-    name: 'no review is stale',
-    explain: `Each review has the modified time that the service gives. ${repairHint}`,
-    queries: [verdictSql('stale')],
-    subjects: ['_both'],
-  },
-  {
-    name: 'no review is extra',
-    explain: `The service has every review of the file. ${repairHint}`,
-    queries: [verdictSql('extra')],
-    subjects: ['_both'],
-  },
-  {
-    name: 'no deletion is undone',
-    explain:
-      'The service has none of the reviews that the file has deleted. It has restored ' +
-      'these with a time before their deletion: the later event wins, so they stay deleted ' +
-      'until the service changes them. feedback sync --start-anew reads everything again.',
-    queries: [verdictSql('undone')],
-    subjects: ['_both'],
-  },
-  {
-    name: 'forgotten on purpose',
-    explain: 'Reviews of the service that feedback forget has erased from the file. No run brings them back.',
-    note: true,
-    queries: [verdictSql('forgotten')],
-    subjects: ['_both'],
-  },
-  {
-    name: 'not read yet',
-    explain:
-      'Reviews that the next run brings: it reads them again and does not know them as sent, ' +
-      'they changed while the service was read, or start_date was moved back to before them.',
-    note: true,
-    queries: [verdictSql('later')],
-    subjects: ['_both'],
-  },
-]

@@ -1,51 +1,50 @@
-import {
-  encodeAirbyte,
-  formatStateFile,
-  joinText,
-  type Message,
-  type StreamInfo,
-  tombstoneColumnNames,
-} from '../../cdk'
-import { instantSql, type Snapshot } from '../store/database'
+import type { Database, Snapshot } from '../store/database'
 import { hasForgottenTable } from '../store/forgotten'
-import { deletionsTableName, reviewsTableName } from '../store/tables'
-import { type Check, type CheckResult, readSnapshotStreams, runCheck } from './check'
-import { type FindStateProblem, listStateProblems, loadChecks, stateChecks } from './loads'
-import { forgottenCheck, relationChecks } from './relations'
-import { feedbackChecks, rowChecks } from './rows'
-
-/**
- * The checks of the file itself, for the streams it has. `findStateProblem`: what only the reader of a state can tell.
- */
-export const listChecks = async (
-  { db }: Snapshot,
-  findStateProblem: FindStateProblem = () => undefined,
-): Promise<ReadonlyArray<Check>> => {
-  const streams = await readSnapshotStreams(db)
-  return [
-    ...[loadChecks, rowChecks, relationChecks, feedbackChecks].flatMap((checks) => checks(streams)),
-    ...stateChecks(streams, await listStateProblems(db, findStateProblem)),
-    ...((await hasForgottenTable(db)) ? [forgottenCheck(streams)] : []),
-  ]
-}
+import { type Check, type CheckResult, runCheck } from './check'
+import { readSnapshotStreams } from './checked-file'
+import { checks } from './checks'
+import { type FindStateProblem, listStateProblems } from './states'
 
 /** A step of work in words, such as `Check 8 of 25: keys are unique`; called before it. */
 export type OnStep = (text: string) => void
 
-/** Runs every check of `listChecks`, one after the other. */
-export const verifySnapshot = async (
-  snapshot: Snapshot,
-  findStateProblem?: FindStateProblem,
-  onStep: OnStep = () => undefined,
+type RunOptions = {
+  /** What only the reader of a state can tell. */
+  readonly findStateProblem?: FindStateProblem | undefined
+  readonly onStep?: OnStep | undefined
+  /** How many examples a result has at most. */
+  readonly limit?: number
+}
+
+/** Runs the checks that need one of these, one after the other. */
+export const runChecks = async (
+  db: Database,
+  needs: ReadonlyArray<Check['needs']>,
+  { findStateProblem = () => undefined, onStep = () => undefined, limit }: RunOptions = {},
 ): Promise<ReadonlyArray<CheckResult>> => {
-  const results: Array<CheckResult> = []
-  await snapshot.db.lake?.freeze()
-  const checks = await listChecks(snapshot, findStateProblem)
-  for (const [i, check] of checks.entries()) {
-    onStep(`Check ${i + 1} of ${checks.length}: ${check.name}`)
-    results.push(await runCheck(snapshot.db, check))
+  const streams = await readSnapshotStreams(db)
+  const stateProblems = await listStateProblems(db, findStateProblem)
+  const file = { declared: streams, streams: streams.filter(({ columns }) => columns.length > 0), stateProblems }
+  const chosen = checks.filter((check) => needs.includes(check.needs))
+  const results: CheckResult[] = []
+  for (const [i, check] of chosen.entries()) {
+    onStep(`Check ${i + 1} of ${chosen.length}: ${check.name}`)
+    results.push(await runCheck(db, file, check, limit))
   }
   return results
+}
+
+/** Runs every check of the file itself. */
+export const verifySnapshot = async (
+  { db }: Snapshot,
+  findStateProblem?: FindStateProblem,
+  onStep?: OnStep,
+): Promise<ReadonlyArray<CheckResult>> => {
+  await db.lake?.freeze()
+  return runChecks(db, [undefined, ...((await hasForgottenTable(db)) ? (['erased'] as const) : [])], {
+    findStateProblem,
+    onStep,
+  })
 }
 
 /** The results of all checks in numbers. */
@@ -71,82 +70,3 @@ export const countChecks = (results: ReadonlyArray<CheckResult>): CheckCounts =>
     nothing,
   }
 }
-
-export type Repair = {
-  /** Airbyte states from which the next run reads missing and stale reviews again; undefined if there are none. */
-  readonly state: string | undefined
-  /**
-   * Airbyte messages, a line each, that delete the reviews which the service does not have; undefined if there are
-   * none.
-   */
-  readonly messages: string | undefined
-}
-
-/**
- * Plans the repair of the differences in `_compared`; call `compareReviews` first. `now`: when it is written, in
- * milliseconds since 1970.
- */
-export const planRepair = async ({ db }: Snapshot, deletedReviews: StreamInfo, now: number): Promise<Repair> => {
-  const earliest = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict IN ('missing', 'stale')`)
-  const wrong = await db.query(`
-    SELECT id::VARCHAR AS id, epoch_ms(ours) AS ours, epoch_ms(theirs) AS theirs FROM _compared
-    WHERE verdict = 'extra' OR (verdict = 'stale' AND ours > theirs) ORDER BY _compared.id`)
-  const deletions = wrong.map(({ id, ours, theirs }) => ({
-    id: String(id),
-    ours: Number(ours),
-    theirs: theirs === null ? undefined : Number(theirs),
-  }))
-  return {
-    state: earliest === null || earliest === undefined ? undefined : await rewindStates({ db }, Number(earliest)),
-    messages: wrong.length === 0 ? undefined : encodeDeletions(deletions, deletedReviews, now),
-  }
-}
-
-/**
- * The states of every stream whose cursor is a review's modified time, set back to `from` and without their progress in
- * a scan.
- */
-const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => {
-  const streams = await db.query(`
-    SELECT stream, json_merge_patch(state, json_object('modifiedTimeFrom', strftime(${instantSql(from)}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ'), 'recent', NULL, 'recentRange', NULL, 'recentMissing', NULL, 'scan', NULL)) AS state
-    FROM _state JOIN _streams USING (stream)
-    WHERE stream <> '${deletionsTableName}' AND cursor IN ('modifiedTime', 'reviewModifiedTime') ORDER BY stream`)
-  return formatStateFile(streams.map(({ stream, state }) => ({ stream: String(stream), state: String(state) })))
-}
-
-type Deletion = { readonly id: string; readonly ours: number; readonly theirs: number | undefined }
-
-/**
- * Deletions of extra reviews; tombstones for those that the service has with an earlier time, marked as older than that
- * version, so that it is not deleted when it is read again. The file keeps microseconds: a deletion is a millisecond
- * later than its review.
- */
-const encodeDeletions = (deletions: ReadonlyArray<Deletion>, info: StreamInfo, now: number): string => {
-  const extra = deletions.flatMap(({ id, ours, theirs }) =>
-    theirs === undefined ? [`{"id":${id},"modifiedTime":${timeText(ours + 1)}}`] : [],
-  )
-  const tooNew = deletions.flatMap(({ id, ours, theirs }) =>
-    theirs === undefined
-      ? []
-      : [`{"id":${id},"modifiedTime":${timeText(ours + 1)},"${tombstoneColumnNames[0]}":${timeText(theirs - 1)}}`],
-  )
-  const messages: ReadonlyArray<Message> = [
-    ...streamOf(info, now, extra),
-    ...streamOf({ ...info, name: reviewsTableName }, now, tooNew),
-  ]
-  return messages
-    .flatMap(encodeAirbyte(() => now))
-    .map(joinText)
-    .join('')
-}
-
-const timeText = (millis: number): string => JSON.stringify(new Date(millis).toISOString())
-
-const streamOf = (stream: StreamInfo, at: number, records: ReadonlyArray<string>): ReadonlyArray<Message> =>
-  records.length === 0
-    ? []
-    : [
-        { _tag: 'Started', stream },
-        { _tag: 'Records', stream: stream.name, at, rows: records.map((json) => ({ json: Buffer.from(json) })) },
-        { _tag: 'Finished', stream: stream.name },
-      ]

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { syncCommand } from '../../../connector/cli/sync'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
-import { readSnapshotStreams, runCheck } from '../../../connector/snapshot/verify/check'
+import { runCheck } from '../../../connector/snapshot/verify/check'
+import { readSnapshotStreams } from '../../../connector/snapshot/verify/checked-file'
 import { relationChecks } from '../../../connector/snapshot/verify/relations'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import { newTempPath, writeTempFile } from '../../support/files'
@@ -10,7 +11,9 @@ import { startTestSandbox } from '../../support/sandbox'
 import { openSnapshotFile } from '../../support/snapshot-messages'
 
 const setRatingSql = (stream: string, column: string, path: string, value: number) =>
-  `UPDATE ${stream} SET ${column} = replace(${column}::VARCHAR, '"value":' || json_extract_string(${column}, '${path}'), '"value":${value}')::JSON
+  `UPDATE ${stream}
+   SET ${column} = replace(
+     ${column}::VARCHAR, '"value":' || json_extract_string(${column}, '${path}'), '"value":${value}')::JSON
    WHERE (entityType, entityId) = ('location', '1001') AND json_extract_string(${column}, '${path}') IS NOT NULL`
 
 /** A mutation of the file, the check that must fail, and the example that it must give. */
@@ -71,7 +74,7 @@ const mutations: ReadonlyArray<readonly [mutation: string, sql: string, check: s
   ],
 ]
 
-describe('the feedback checks', () => {
+describe('the checks of entities', () => {
   let snapshot: Snapshot
   beforeAll(async () => {
     const sandbox = await startTestSandbox({ reviews: 80, years: 1, locations: 3, until: Date.now() - 3_600_000 })
@@ -122,8 +125,9 @@ describe('the feedback checks', () => {
       await db.run(`DELETE FROM ${child} WHERE rowid % 2 = 0`)
       const left = Number(await db.scalar(`SELECT count(*) FROM ${child}`))
       await db.run(`UPDATE _streams SET rows = ${left} WHERE stream = '${child}'`)
-      const check = relationChecks(await readSnapshotStreams(db)).find(({ name }) => name === 'children are complete')
-      const result = check && (await runCheck(db, check))
+      const streams = await readSnapshotStreams(db)
+      const check = relationChecks.find(({ name }) => name === 'children are complete')
+      const result = check && (await runCheck(db, { declared: streams, streams, stateProblems: [] }, check))
       await db.run('ROLLBACK')
       expect(result, child).toMatchObject({ ok: false, failures: rows - left })
       expect(result?.examples[0]).toMatch(new RegExp(`^${child}: reviewId \\d+.* is missing$`))
