@@ -52,12 +52,13 @@ export const decodeMixedInput = (protocols: ReadonlyArray<Protocol>, options: De
     yield E.right(chosen?.end() ?? [])
   }
 
+/** What to do after an input that ended too early. */
+export const continueAfterInput = 'What its states cover is written; run again to go on from there.'
+
 /** The source or what is between was stopped while it wrote, which is no mistake in the line. */
 const cutInput = (line: number): Message => ({
   _tag: 'Failed',
-  failure: transientFailure(
-    `The input ended within line ${line}. What its states cover is written; run again to go on from there.`,
-  ),
+  failure: transientFailure(`The input ended within line ${line}. ${continueAfterInput}`),
 })
 
 /** Records of one stream and time that follow one another become one message. */

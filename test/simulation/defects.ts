@@ -160,7 +160,7 @@ export const defects: Readonly<Record<string, Defect>> = {
     replace: '',
   },
   'a cut input taken for whole': {
-    file: 'cdk/write/write.js',
+    file: 'cdk/write/sink-routes.js',
     find: 'return ending === undefined && needsEnding',
     replace: 'return ending === undefined && false',
   },

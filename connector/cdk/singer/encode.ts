@@ -23,7 +23,7 @@ type OpenStream = {
 
 /** A run that is printed, as far as it has come. */
 type SingerRun = Required<Pick<EncodeOptions, 'now' | 'schemas'>> & {
-  /** The state that the run was given, less its table versions. Each STATE repeats it, as it replaces the one before. */
+  /** The state that the run was given, less its table versions. Each STATE repeats it: it replaces the one before. */
   readonly givenState: SingerState['value']
   readonly sendsTableVersions: boolean
   /** The last state of each stream of this run. */

@@ -84,6 +84,24 @@ type StreamCounters = {
   uncounted: { accepted: number; rejected: number }
 }
 
+type QueueState = AckQueueOptions & {
+  /** By the ids of the streams. */
+  readonly counters: Map<string, StreamCounters>
+  /** In the order they came. Those before `head` are acknowledged. */
+  entries: Array<PendingRecord | CheckpointMessage>
+  head: number
+  pendingBytes: number
+  /** States before the head that are not emitted yet. */
+  dueStates: Array<CheckpointMessage>
+  /** The streams with a record that was one rejection too many. */
+  readonly failedStreams: Set<string>
+  /** The streams that shared states have named: those after it carry their positions forward. */
+  readonly sharedStreams: Set<string>
+  isBroken: boolean
+  /** The end of all that was started. */
+  emission: Promise<void>
+}
+
 /** How much memory a record holds beside its text, about. */
 const recordOverheadBytes = 64
 
@@ -96,133 +114,155 @@ const tooManyStatus: RecordStatus = { _tag: 'TooMany' }
  * before it and after the dead letters before it are on disk, with the numbers of records since the last state of its
  * stream.
  */
-export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQueueOptions): AckQueue => {
-  const counters = new Map<string, StreamCounters>()
-  let entries: Array<PendingRecord | CheckpointMessage> = []
-  let head = 0
-  let pendingBytes = 0
-  let dueStates: Array<CheckpointMessage> = []
-  const failedStreams = new Set<string>()
-  /** The streams that shared states have named: those after it carry their positions forward. */
-  const sharedStreams = new Set<string>()
-  let isBroken = false
-  let emission: Promise<void> = Promise.resolve()
-
-  const countersOf = (streamId: string): StreamCounters => {
-    const known = counters.get(streamId)
-    if (known !== undefined) return known
-    const created = { total: { ...zeroCounts }, uncounted: { accepted: 0, rejected: 0 } }
-    counters.set(streamId, created)
-    return created
+export const createAckQueue = (options: AckQueueOptions): AckQueue => {
+  const queue: QueueState = {
+    ...options,
+    counters: new Map(),
+    entries: [],
+    head: 0,
+    pendingBytes: 0,
+    dueStates: [],
+    failedStreams: new Set(),
+    sharedStreams: new Set(),
+    isBroken: false,
+    emission: Promise.resolve(),
   }
-
-  /** The records that a state counts: those of its stream, or of all streams if it is shared. */
-  const takeCounts = (state: CheckpointMessage): StateCounts => {
-    const sum = { accepted: 0, rejected: 0 }
-    for (const counted of state._tag === 'Checkpoint' ? [countersOf(state.stream)] : counters.values()) {
-      sum.accepted += counted.uncounted.accepted
-      sum.rejected += counted.uncounted.rejected
-      counted.uncounted = { accepted: 0, rejected: 0 }
-    }
-    return sum
-  }
-
-  /** Whether a state covers one of the streams. A shared state that names none may cover all. */
-  const coversAny = (state: CheckpointMessage, streams: ReadonlySet<string>): boolean =>
-    state._tag === 'Checkpoint'
-      ? streams.has(state.stream)
-      : streams.size > 0 && (sharedStreams.size === 0 || [...streams].some((id) => sharedStreams.has(id)))
-
-  /** Moves the head past every entry that no pending record holds back. */
-  const advanceHead = (): void => {
-    for (let entry = entries[head]; entry !== undefined; entry = entries[++head])
-      if ('_tag' in entry) {
-        if (entry._tag === 'SharedCheckpoint') for (const { stream } of entry.states) sharedStreams.add(stream)
-        if (!coversAny(entry, failedStreams)) dueStates.push({ ...entry, counts: takeCounts(entry) })
-      } else if (entry.status._tag === 'Pending') break
-      else {
-        if (entry.status._tag === 'TooMany') failedStreams.add(entry.stream.id)
-        countersOf(entry.stream.id).uncounted[entry.status._tag === 'Accepted' ? 'accepted' : 'rejected'] += 1
-        pendingBytes -= entry.bytes
-      }
-    if (head > 1024 && head * 2 > entries.length) {
-      entries = entries.slice(head)
-      head = 0
-    }
-  }
-
-  const emitStates = (states: ReadonlyArray<CheckpointMessage>): TE.TaskEither<AckError, void> =>
-    pipe(
-      TE.tryCatch(() => deadLetters.flush(), toDeadLetterError),
-      TE.flatMap(() =>
-        TE.tryCatch(async () => {
-          for (const state of states) await emit(state)
-        }, toOutputError),
-      ),
-    )
-
-  const startEmission = (states: ReadonlyArray<CheckpointMessage>): void => {
-    emission = emission.then(async () => {
-      if (isBroken) return
-      const emitted = await emitStates(states)()
-      if (E.isRight(emitted)) return
-      isBroken = true
-      onError(emitted.left)
-    })
-  }
-
   return {
-    addRecord: (stream, row) => {
-      const bytes = row.lineLength ?? row.json.length + recordOverheadBytes
-      const { total } = countersOf(stream.id)
-      total.received += 1
-      const record: PendingRecord = { stream, ordinal: total.received, bytes, status: { _tag: 'Pending', row } }
-      entries.push(record)
-      pendingBytes += bytes
-      return record
-    },
+    addRecord: (stream, row) => addRecord(queue, stream, row),
     addState: (state) => {
-      entries.push(state)
+      queue.entries.push(state)
     },
     accept: (record) => {
       record.status = acceptedStatus
-      countersOf(record.stream.id).total.accepted += 1
+      countersOf(queue, record.stream.id).total.accepted += 1
     },
-    reject: (record, rejection) => {
-      const { stream, ordinal, status } = record
-      if (status._tag !== 'Pending') return O.none
-      const { total } = countersOf(stream.id)
-      total.rejected += 1
-      deadLetters.add({
-        stream: stream.origin ?? stream.id,
-        object: stream.objectName,
-        primaryKey: stream.key,
-        deletes: stream.isDeletion,
-        ...rejection,
-        when: now(),
-        record: status.row.json,
-      })
-      const failure = rejectionFailure(policy, stream.name, { ordinal, reason: rejection.reason }, total)
-      if (O.isNone(failure)) record.status = rejectedStatus
-      else if (policy.onReject === 'continue') record.status = tooManyStatus
-      return failure
-    },
+    reject: (record, rejection) => rejectRecord(queue, record, rejection),
     acknowledge: () => {
-      advanceHead()
-      if (dueStates.length === 0) return
-      const barren = new Set([...counters].flatMap(([id, { total }]) => (hasOnlyRejections(total) ? [id] : [])))
-      const states = dueStates.filter((state) => !coversAny(state, barren))
-      dueStates = dueStates.filter((state) => coversAny(state, barren))
-      if (states.length > 0) startEmission(states)
+      advanceHead(queue)
+      emitDueStates(queue)
     },
     flush: () => {
-      startEmission([])
-      return emission
+      startEmission(queue, [])
+      return queue.emission
     },
-    pendingSize: () => ({ count: entries.length - head, bytes: pendingBytes }),
-    countsOf: (streamId) => counters.get(streamId)?.total ?? zeroCounts,
+    pendingSize: () => ({ count: queue.entries.length - queue.head, bytes: queue.pendingBytes }),
+    countsOf: (streamId) => queue.counters.get(streamId)?.total ?? zeroCounts,
   }
 }
+
+const countersOf = ({ counters }: QueueState, streamId: string): StreamCounters => {
+  const known = counters.get(streamId)
+  if (known !== undefined) return known
+  const created = { total: { ...zeroCounts }, uncounted: { accepted: 0, rejected: 0 } }
+  counters.set(streamId, created)
+  return created
+}
+
+const addRecord = (queue: QueueState, stream: InputStream, row: Row): PendingRecord => {
+  const bytes = row.lineLength ?? row.json.length + recordOverheadBytes
+  const { total } = countersOf(queue, stream.id)
+  total.received += 1
+  const record: PendingRecord = { stream, ordinal: total.received, bytes, status: { _tag: 'Pending', row } }
+  queue.entries.push(record)
+  queue.pendingBytes += bytes
+  return record
+}
+
+const rejectRecord = (queue: QueueState, record: PendingRecord, rejection: Rejection): O.Option<Failure> => {
+  const { stream, ordinal, status } = record
+  const { policy, deadLetters, now } = queue
+  if (status._tag !== 'Pending') return O.none
+  const { total } = countersOf(queue, stream.id)
+  total.rejected += 1
+  deadLetters.add({
+    stream: stream.origin ?? stream.id,
+    object: stream.objectName,
+    primaryKey: stream.key,
+    deletes: stream.isDeletion,
+    ...rejection,
+    when: now(),
+    record: status.row.json,
+  })
+  const failure = rejectionFailure(policy, stream.name, { ordinal, reason: rejection.reason }, total)
+  if (O.isNone(failure)) record.status = rejectedStatus
+  else if (policy.onReject === 'continue') record.status = tooManyStatus
+  return failure
+}
+
+/** Moves the head past every entry that no pending record holds back. */
+const advanceHead = (queue: QueueState): void => {
+  const { entries } = queue
+  for (let entry = entries[queue.head]; entry !== undefined; entry = entries[++queue.head])
+    if ('_tag' in entry) passState(queue, entry)
+    else if (entry.status._tag === 'Pending') break
+    else {
+      if (entry.status._tag === 'TooMany') queue.failedStreams.add(entry.stream.id)
+      const { uncounted } = countersOf(queue, entry.stream.id)
+      uncounted[entry.status._tag === 'Accepted' ? 'accepted' : 'rejected'] += 1
+      queue.pendingBytes -= entry.bytes
+    }
+  if (queue.head > 1024 && queue.head * 2 > entries.length) {
+    queue.entries = entries.slice(queue.head)
+    queue.head = 0
+  }
+}
+
+/** A state that every record before it lets out, unless it covers a stream that failed. */
+const passState = (queue: QueueState, state: CheckpointMessage): void => {
+  if (state._tag === 'SharedCheckpoint') for (const { stream } of state.states) queue.sharedStreams.add(stream)
+  if (coversAny(queue, state, queue.failedStreams)) return
+  queue.dueStates.push({ ...state, counts: takeCounts(queue, state) })
+}
+
+/** Whether a state covers one of the streams. A shared state that names none may cover all. */
+const coversAny = ({ sharedStreams }: QueueState, state: CheckpointMessage, streams: ReadonlySet<string>): boolean =>
+  state._tag === 'Checkpoint'
+    ? streams.has(state.stream)
+    : streams.size > 0 && (sharedStreams.size === 0 || [...streams].some((id) => sharedStreams.has(id)))
+
+/** The records that a state counts: those of its stream, or of all streams if it is shared. */
+const takeCounts = (queue: QueueState, state: CheckpointMessage): StateCounts => {
+  const sum = { accepted: 0, rejected: 0 }
+  const all = state._tag === 'Checkpoint' ? [countersOf(queue, state.stream)] : queue.counters.values()
+  for (const counted of all) {
+    sum.accepted += counted.uncounted.accepted
+    sum.rejected += counted.uncounted.rejected
+    counted.uncounted = { accepted: 0, rejected: 0 }
+  }
+  return sum
+}
+
+/** Starts to emit the states that are due, but for those of streams that have only rejections. */
+const emitDueStates = (queue: QueueState): void => {
+  if (queue.dueStates.length === 0) return
+  const barren = new Set([...queue.counters].flatMap(([id, { total }]) => (hasOnlyRejections(total) ? [id] : [])))
+  const states = queue.dueStates.filter((state) => !coversAny(queue, state, barren))
+  queue.dueStates = queue.dueStates.filter((state) => coversAny(queue, state, barren))
+  if (states.length > 0) startEmission(queue, states)
+}
+
+const startEmission = (queue: QueueState, states: ReadonlyArray<CheckpointMessage>): void => {
+  queue.emission = queue.emission.then(async () => {
+    if (queue.isBroken) return
+    const emitted = await emitStates(queue, states)()
+    if (E.isRight(emitted)) return
+    queue.isBroken = true
+    queue.onError(emitted.left)
+  })
+}
+
+const emitStates = (
+  { deadLetters, emit }: QueueState,
+  states: ReadonlyArray<CheckpointMessage>,
+): TE.TaskEither<AckError, void> =>
+  pipe(
+    TE.tryCatch(() => deadLetters.flush(), toDeadLetterError),
+    TE.flatMap(() =>
+      TE.tryCatch(async () => {
+        for (const state of states) await emit(state)
+      }, toOutputError),
+    ),
+  )
 
 const toOutputError = (error: unknown): AckError => ({ _tag: 'Output', error })
 

@@ -88,116 +88,131 @@ type Batcher = {
   readonly stop: () => void
 }
 
-const createBatcher = ({
-  sink,
-  size,
-  maxAge,
-  slots,
-  now,
-  setTimer,
-  predecessors,
-  onVerdict,
-  onDelivery,
-}: BatcherOptions): Batcher => {
-  let queue: Array<QueuedItem> = []
-  let queuedBytes = 0
-  let maxCount = size.count
-  let flushing = false
-  let stopped = false
-  let batchesInFlight = 0
-  let cancelTimer: (() => void) | undefined
-  const keysInFlight = new Set<string>()
-  const deliverItems = deliverBatch(sink)
+type BatcherState = BatcherOptions & {
+  readonly deliver: ReturnType<typeof deliverBatch<unknown>>
+  /** The items that wait, in the order they came. */
+  queue: Array<QueuedItem>
+  queuedBytes: number
+  /** The most items of a batch; less than the size's if the service refuses so many. */
+  maxCount: number
+  /** The items that wait leave in batches that need not be full. */
+  isFlushing: boolean
+  isStopped: boolean
+  batchesInFlight: number
+  readonly keysInFlight: Set<string>
+  cancelTimer: (() => void) | undefined
+}
 
-  const send = async (batch: ReadonlyArray<QueuedItem>): Promise<void> => {
-    const batchNumber = slots.nextBatchNumber()
-    const result = await deliverItems(batch.map(({ item }) => item))().catch((error: unknown) =>
-      E.left(unexpectedFailure(error)),
-    )
-    for (const { key } of batch) keysInFlight.delete(key)
-    batchesInFlight -= 1
-    slots.release()
-    if (E.isLeft(result)) return onDelivery(result.left)
-    const { verdicts, maxItems } = result.right
-    if (O.isSome(maxItems)) maxCount = Math.min(maxCount, maxItems.value)
-    batch.forEach((item, index) => {
-      const verdict = verdicts[index]
-      if (verdict !== undefined) onVerdict(item, verdict, batchNumber)
-    })
-    onDelivery()
+const createBatcher = (options: BatcherOptions): Batcher => {
+  const batcher: BatcherState = {
+    ...options,
+    deliver: deliverBatch(options.sink),
+    queue: [],
+    queuedBytes: 0,
+    maxCount: options.size.count,
+    isFlushing: false,
+    isStopped: false,
+    batchesInFlight: 0,
+    keysInFlight: new Set(),
+    cancelTimer: undefined,
   }
-
-  const isFull = (): boolean => queue.length >= maxCount || queuedBytes >= size.bytes
-  const mayBePartial = (): boolean => flushing || now() - (queue[0]?.queuedAt ?? now()) >= maxAge
-
-  const dequeueBatch = (): ReadonlyArray<QueuedItem> => {
-    const { batch, rest } = takeBatch(queue, { ...size, count: maxCount }, keysInFlight, mayBePartial())
-    queue = [...rest]
-    queuedBytes = queue.reduce((sum, { bytes }) => sum + bytes, 0)
-    flushing = flushing && queue.length > 0
-    return batch
-  }
-
-  const arePredecessorsEmpty = (): boolean => {
-    const busy = predecessors.filter((batcher) => !batcher.isEmpty())
-    for (const batcher of busy) batcher.flush()
-    return busy.length === 0
-  }
-
-  /** Returns whether a batch was sent. */
-  const sendNext = (): boolean => {
-    if (stopped || queue.length === 0 || !(isFull() || mayBePartial())) return false
-    if (!arePredecessorsEmpty() || !slots.acquire()) return false
-    const batch = dequeueBatch()
-    if (batch.length === 0) {
-      slots.release()
-      return false
-    }
-    for (const { key } of batch) keysInFlight.add(key)
-    batchesInFlight += 1
-    void send(batch)
-    return true
-  }
-
-  const startTimer = (): void => {
-    const oldest = queue[0]
-    if (stopped || flushing || cancelTimer !== undefined || oldest === undefined) return
-    const wait = oldest.queuedAt + maxAge - now()
-    // An item that has waited long enough needs no timer: it waits for a slot or for its key, and is sent with the next
-    // delivery.
-    if (wait > 0)
-      cancelTimer = setTimer(wait, () => {
-        cancelTimer = undefined
-        sendReady()
-      })
-  }
-
-  const sendReady = (): void => {
-    // The common case, once a record: the item joins others that already have a timer.
-    if (cancelTimer !== undefined && !flushing && !isFull()) return
-    while (sendNext());
-    startTimer()
-  }
-
   return {
     add: (item) => {
-      queue.push(item)
-      queuedBytes += item.bytes
+      batcher.queue.push(item)
+      batcher.queuedBytes += item.bytes
     },
-    sendReady,
+    sendReady: () => sendReady(batcher),
     flush: () => {
-      if (flushing || queue.length === 0) return
-      flushing = true
-      sendReady()
+      if (batcher.isFlushing || batcher.queue.length === 0) return
+      batcher.isFlushing = true
+      sendReady(batcher)
     },
-    isEmpty: () => queue.length === 0 && batchesInFlight === 0,
-    isSending: () => batchesInFlight > 0,
+    isEmpty: () => batcher.queue.length === 0 && batcher.batchesInFlight === 0,
+    isSending: () => batcher.batchesInFlight > 0,
     stop: () => {
-      stopped = true
-      queue = []
-      cancelTimer?.()
+      batcher.isStopped = true
+      batcher.queue = []
+      batcher.cancelTimer?.()
     },
   }
+}
+
+const sendReady = (batcher: BatcherState): void => {
+  // The common case, once a record: the item joins others that already have a timer.
+  if (batcher.cancelTimer !== undefined && !batcher.isFlushing && !isFull(batcher)) return
+  while (sendNext(batcher));
+  startTimer(batcher)
+}
+
+const isFull = ({ queue, queuedBytes, maxCount, size }: BatcherState): boolean =>
+  queue.length >= maxCount || queuedBytes >= size.bytes
+
+const mayBePartial = ({ queue, isFlushing, maxAge, now }: BatcherState): boolean =>
+  isFlushing || now() - (queue[0]?.queuedAt ?? now()) >= maxAge
+
+/** Returns whether a batch was sent. */
+const sendNext = (batcher: BatcherState): boolean => {
+  const { isStopped, queue, predecessors, slots, keysInFlight } = batcher
+  if (isStopped || queue.length === 0 || !(isFull(batcher) || mayBePartial(batcher))) return false
+  if (!areEmpty(predecessors) || !slots.acquire()) return false
+  const batch = dequeueBatch(batcher)
+  if (batch.length === 0) {
+    slots.release()
+    return false
+  }
+  for (const { key } of batch) keysInFlight.add(key)
+  batcher.batchesInFlight += 1
+  void send(batcher, batch)
+  return true
+}
+
+/** Whether nothing waits or is in flight before these; what waits is sent. */
+const areEmpty = (predecessors: ReadonlyArray<Batcher>): boolean => {
+  const busy = predecessors.filter((batcher) => !batcher.isEmpty())
+  for (const batcher of busy) batcher.flush()
+  return busy.length === 0
+}
+
+const dequeueBatch = (batcher: BatcherState): ReadonlyArray<QueuedItem> => {
+  const { queue, size, maxCount, keysInFlight } = batcher
+  const { batch, rest } = takeBatch(queue, { ...size, count: maxCount }, keysInFlight, mayBePartial(batcher))
+  batcher.queue = [...rest]
+  batcher.queuedBytes = rest.reduce((sum, { bytes }) => sum + bytes, 0)
+  batcher.isFlushing = batcher.isFlushing && rest.length > 0
+  return batch
+}
+
+const send = async (batcher: BatcherState, batch: ReadonlyArray<QueuedItem>): Promise<void> => {
+  const { slots, keysInFlight, onVerdict, onDelivery } = batcher
+  const batchNumber = slots.nextBatchNumber()
+  const result = await batcher
+    .deliver(batch.map(({ item }) => item))()
+    .catch((error: unknown) => E.left(unexpectedFailure(error)))
+  for (const { key } of batch) keysInFlight.delete(key)
+  batcher.batchesInFlight -= 1
+  slots.release()
+  if (E.isLeft(result)) return onDelivery(result.left)
+  const { verdicts, maxItems } = result.right
+  if (O.isSome(maxItems)) batcher.maxCount = Math.min(batcher.maxCount, maxItems.value)
+  batch.forEach((item, index) => {
+    const verdict = verdicts[index]
+    if (verdict !== undefined) onVerdict(item, verdict, batchNumber)
+  })
+  onDelivery()
+}
+
+const startTimer = (batcher: BatcherState): void => {
+  const { queue, isStopped, isFlushing, cancelTimer, maxAge, now, setTimer } = batcher
+  const [oldest] = queue
+  if (isStopped || isFlushing || cancelTimer !== undefined || oldest === undefined) return
+  const wait = oldest.queuedAt + maxAge - now()
+  // An item that has waited long enough needs no timer: it waits for a slot or for its key, and is sent with the next
+  // delivery.
+  if (wait > 0)
+    batcher.cancelTimer = setTimer(wait, () => {
+      batcher.cancelTimer = undefined
+      sendReady(batcher)
+    })
 }
 
 export type BatchersOptions = {
