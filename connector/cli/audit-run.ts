@@ -256,11 +256,11 @@ export const auditFeedback = async (
   const { feedback } = await withoutForgotten(io, options.forgotten)
   await useExpectedFeedback(feedback(service), how, async (expected) => {
     const { scope, findOldest } = expected
+    const leftOut = scope.leftOut.map(({ entity, reason }) => `${entity} (${reason})`).join(', ')
     if (scope.entities.length === 0)
       throw new CommandError(
         configFailure(
-          `No entity of ${stream} can be ` +
-            `compared${scope.leftOut.map(({ entity, reason }, i) => `${i === 0 ? ': ' : ', '}${entity} (${reason})`).join('')}. ` +
+          `No entity of ${stream} can be compared${leftOut === '' ? '' : `: ${leftOut}`}. ` +
             'Name the entities in the config, and give the state of the last load.',
         ),
       )

@@ -21,25 +21,17 @@ import {
   defineCommand,
   defined,
   getOrThrow,
-  loadConfig,
   mapDefined,
   type SourceState,
   usageError,
 } from '../cdk'
-import { sourceFormat } from '../config'
-import {
-  auditedDimensions,
-  auditedFeedbackStreams,
-  auditedStreams,
-  type ConfiguredSource,
-  createSource,
-  planAudit,
-} from '../runtime'
+import { auditedDimensions, auditedFeedbackStreams, auditedStreams, type ConfiguredSource, planAudit } from '../runtime'
 import { isLookupStream, type SourceEnv } from '../streams'
 import { answerCommand, answerOption } from './audit-answer'
 import { auditDimensions, auditFeedback, auditVersions, readStates } from './audit-run'
+import { loadSourceConfig, openSource } from './configured-source'
 import { forgottenOption } from './forgotten'
-import { configOption, readTimeZone, readWord, variablePrefix } from './options'
+import { configOption, readTimeZone, readWord, verbUsageError } from './options'
 import { refuseDatabaseAsOutput } from './output-file'
 
 const defaultBuckets = 4096
@@ -50,9 +42,9 @@ const chooseWord = <A extends string>(option: string, words: ReadonlyArray<A>, t
 
 const requireTableName = (option: string, text: string): string => {
   if (isTableName(text)) return text
-  throw usageError(
-    `feedback audit: --${option} must be a table as SQL names it, ` +
-      `such as public.reviews, not ${text}. See feedback audit --help.`,
+  throw verbUsageError(
+    'feedback audit',
+    `: --${option} must be a table as SQL names it, such as public.reviews, not ${text}.`,
   )
 }
 
@@ -192,7 +184,7 @@ const statementCommand = defineCommand({
   run: async (io, { options }) => {
     chooseWord('stream', allStreams, options.stream)
     if (options.state !== undefined && options.cutoff !== undefined)
-      throw usageError('feedback audit takes --state or --cutoff, not both. See feedback audit --help.')
+      throw verbUsageError('feedback audit', ' takes --state or --cutoff, not both.')
     if (options.cutoff !== undefined && !Instant.is(options.cutoff))
       throw usageError(`feedback audit: --cutoff must be a time such as 2026-10-01T00:00:00Z, not ${options.cutoff}.`)
     const isFeedback = auditedFeedbackStreams.includes(options.stream)
@@ -203,7 +195,7 @@ const statementCommand = defineCommand({
     const window = chooseWord('window', auditWindows, options.window) ?? 'month'
     for (const file of [options.out, options.seed])
       if (file !== undefined) await refuseDatabaseAsOutput(file, undefined)
-    const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
+    const config = await loadSourceConfig(io, options.config)
     if (config.partition !== undefined)
       throw new CommandError(
         configFailure(
@@ -211,7 +203,7 @@ const statementCommand = defineCommand({
         ),
       )
     if (options.repair !== undefined && names !== undefined)
-      throw usageError('feedback audit takes --repair or --ids, not both. See feedback audit --help.')
+      throw verbUsageError('feedback audit', ' takes --repair or --ids, not both.')
     const isDimension = auditedDimensions.includes(options.stream)
     if (options.deep && (isFeedback || isDimension))
       throw usageError(`feedback audit: --deep compares the rows of reviews, not those of ${options.stream}.`)
@@ -221,7 +213,7 @@ const statementCommand = defineCommand({
     if (options.seed !== undefined && hasOther)
       throw usageError('feedback audit: --seed is for what is made of reviews, without --ids, --repair and --deep.')
     const plain = readTable(options, config.deletes === 'tombstones')
-    const configured = getOrThrow(createSource(config, { onNotice: io.printWarning, proxyVariables: io.env }))
+    const configured = openSource(io, config)
     try {
       const states = await readStates(options, configured.service)
       const content = readContent(options, configured.streams)
@@ -292,10 +284,7 @@ const readContent = (
   const names = without?.split(',').map((name) => name.trim()) ?? []
   const chosen = configured === undefined ? E.right(undefined) : chooseContent(configured, names)
   if (E.isRight(chosen) && (deep || names.length === 0)) return chosen.right
-  throw usageError(
-    `feedback audit: --without ${E.isLeft(chosen) ? `must be ${chosen.left}` : 'needs --deep'}. ` +
-      'See feedback audit --help.',
-  )
+  throw verbUsageError('feedback audit', `: --without ${E.isLeft(chosen) ? `must be ${chosen.left}` : 'needs --deep'}.`)
 }
 
 /** What is compared of a dimension beside its key. Rejects one that does not come from reviews. */

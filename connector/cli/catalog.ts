@@ -1,8 +1,8 @@
-import { defineCommand, getOrThrow, loadConfig, selectAllStreams } from '../cdk'
-import { sourceFormat } from '../config'
+import { defineCommand, getOrThrow, selectAllStreams } from '../cdk'
 import { buildStreams } from '../runtime'
 import { selectStreams } from '../streams'
-import { configOption, jsonFailureOption, selectOption, variablePrefix } from './options'
+import { loadSourceConfig } from './configured-source'
+import { configOption, jsonFailureOption, selectOption } from './options'
 import { formatJson } from './table'
 
 export const catalogCommand = defineCommand({
@@ -11,7 +11,7 @@ export const catalogCommand = defineCommand({
   options: { config: configOption, select: selectOption, json: jsonFailureOption },
   examples: ['feedback catalog --config config.json --select reviews > catalog.json'],
   run: async (io, { options }) => {
-    const streams = getOrThrow(buildStreams(await loadConfig(io, sourceFormat, options.config, variablePrefix)))
+    const streams = getOrThrow(buildStreams(await loadSourceConfig(io, options.config)))
     await io.print(formatJson(selectAllStreams(getOrThrow(selectStreams(streams, options.select)))))
     return 0
   },

@@ -6,13 +6,13 @@ import {
   type Failure,
   failureStatus,
   getOrThrow,
-  loadConfig,
   runOrThrow,
 } from '../cdk'
-import { type SourceConfig, sourceFormat } from '../config'
+import type { SourceConfig } from '../config'
 import { buildStreams, type CheckStep, checkStreams, type Finding } from '../runtime'
 import { selectStreams } from '../streams'
-import { configOption, formatNextSteps, selectOption, variablePrefix } from './options'
+import { loadSourceConfig } from './configured-source'
+import { configOption, formatNextSteps, selectOption } from './options'
 import { escapeControls, formatJson, formatTable, paintText } from './table'
 
 /** A step of the check: the configuration comes first. */
@@ -33,9 +33,13 @@ export const checkCommand = defineCommand({
     json: { type: 'boolean', help: 'Print the findings as JSON' },
   },
   examples: ['feedback check --config config.json', 'feedback check --config ENV --select reviews --json'],
-  notes: `Asks each operation for a few rows, then finds out more with at most 36 further requests, at most those that a minute of the
-configured rate has left. It changes nothing and ends after a minute at the latest. docs/first-sync.md explains every message.
-Exit status: 0 everything works, 78 someone must change something, 75 check again later.`,
+  notes: [
+    'Asks each operation for a few rows, then finds out more with at most 36 further requests, ' +
+      'at most those that a minute of the',
+    'configured rate has left. It changes nothing and ends after a minute at the latest. ' +
+      'docs/first-sync.md explains every message.',
+    'Exit status: 0 everything works, 78 someone must change something, 75 check again later.',
+  ].join('\n'),
   run: async (io, { options }) => {
     const report = await checkAll(io, options.config, options.select)
     const { steps, findings, warnings } = report
@@ -45,9 +49,10 @@ Exit status: 0 everything works, 78 someone must change something, 75 check agai
       await io.print(formatSteps(io, steps))
       if (findings.length > 0) await io.print(formatFindings(io, findings))
       if (warnings.length > 0) await io.print(formatWarnings(io, warnings))
+      const next = formatNextSteps([`feedback sync ${formatConfigArgs(options.config)} --db reviews.duckdb`])
       await io.print(
         failures.length === 0
-          ? `\n${paintText(io, 'green', 'Everything works.')}\n${formatNextSteps([`feedback sync ${formatConfigArgs(options.config)} --db reviews.duckdb`])}`
+          ? `\n${paintText(io, 'green', 'Everything works.')}\n${next}`
           : `\n${paintText(io, 'red', `${failures.length} of ${steps.length} failed.`)}\n`,
       )
     }
@@ -69,7 +74,7 @@ const checkAll = async (
   select: string | undefined,
 ): Promise<CheckReport> => {
   try {
-    const config = await loadConfig(io, sourceFormat, paths, variablePrefix)
+    const config = await loadSourceConfig(io, paths)
     const names = listStreamNames(config, select)
     const { steps, findings, warnings } = await runOrThrow(checkStreams(config, names, io.env))
     return { steps: [{ check: 'configuration', status: 'ok' }, ...steps], findings, warnings }
@@ -139,5 +144,7 @@ const formatFindings = (io: CommandIo, findings: ReadonlyArray<Finding>): string
 }
 
 /** On stdout, where they follow what they are about. */
-const formatWarnings = (io: CommandIo, warnings: ReadonlyArray<string>): string =>
-  `\n${warnings.map((warning) => `${paintText(io, 'yellow', 'Warning:')} ${escapeControls(io.redactText(warning))}\n`).join('')}`
+const formatWarnings = (io: CommandIo, warnings: ReadonlyArray<string>): string => {
+  const title = paintText(io, 'yellow', 'Warning:')
+  return `\n${warnings.map((warning) => `${title} ${escapeControls(io.redactText(warning))}\n`).join('')}`
+}

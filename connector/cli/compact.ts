@@ -1,7 +1,7 @@
 import { defineCommand, usageError } from '../cdk'
 import { compactLake, type KeptVersions } from '../lake'
 import { compactSnapshot, isLakePath } from '../snapshot'
-import { placeOptions, requirePlace } from './options'
+import { placeOptions, requirePlace, verbUsageError } from './options'
 import { toSnapshotOptions } from './snapshot-file'
 import { formatJson } from './table'
 
@@ -59,8 +59,7 @@ export const compactCommand = defineCommand({
       await io.print(options.json ? formatJson(compaction) : text)
       return 0
     }
-    if (options.keep !== undefined)
-      throw usageError('feedback compact: --keep belongs to --lake. See feedback compact --help.')
+    if (options.keep !== undefined) throw verbUsageError('feedback compact', ': --keep belongs to --lake.')
     const { before, after } = await compactSnapshot(place, opening)
     await io.print(options.json ? formatJson({ before, after }) : describeSizes(place, before, after))
     return 0

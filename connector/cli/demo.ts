@@ -18,6 +18,7 @@ import { type ConfiguredSource, checkSource, createSource, syncSnapshot } from '
 import { type Sandbox, type ServiceKind, startSandbox } from '../sandbox'
 import { verifySnapshot } from '../snapshot'
 import { findStateProblem, streams } from '../streams'
+import { verbUsageError } from './options'
 import { readSandboxFlags } from './sandbox-flags'
 import { useSnapshot } from './snapshot-file'
 import { formatCheckCounts, formatSyncOutcome } from './table'
@@ -33,10 +34,20 @@ const feedbackPageSize = 500
 
 /** They ask the views, where a rating of 0 is none and days are those of the reporting time zone. */
 const exampleQueries = [
-  'SELECT source_name, count(*) AS reviews, count(rating) AS rated, round(avg(rating), 2) AS mean_rating FROM reviews_current GROUP BY 1 ORDER BY 2 DESC',
-  'SELECT location_name, rated, rating_estimate, rating_low, rating_high FROM location_scorecard ORDER BY rating_low DESC LIMIT 5',
-  `SELECT strftime(day, '%Y-%m') AS month, sum(reviews)::BIGINT AS reviews FROM review_daily GROUP BY 1 ORDER BY 1 DESC LIMIT 6`,
-]
+  `SELECT source_name, count(*) AS reviews, count(rating) AS rated, round(avg(rating), 2) AS mean_rating
+    FROM reviews_current
+    GROUP BY 1
+    ORDER BY 2 DESC`,
+  `SELECT location_name, rated, rating_estimate, rating_low, rating_high
+    FROM location_scorecard
+    ORDER BY rating_low DESC
+    LIMIT 5`,
+  `SELECT strftime(day, '%Y-%m') AS month, sum(reviews)::BIGINT AS reviews
+    FROM review_daily
+    GROUP BY 1
+    ORDER BY 1 DESC
+    LIMIT 6`,
+].map((sql) => sql.replaceAll(/\s+/g, ' '))
 
 export const demoCommand = defineCommand({
   name: 'demo',
@@ -63,7 +74,7 @@ export const demoCommand = defineCommand({
     if (!Number.isInteger(reviews) || reviews < 1)
       throw usageError(`--reviews must be a whole number of at least 1, not ${options.reviews}.`)
     const flags = readSandboxFlags(defined({ like: options.like }))
-    if (E.isLeft(flags)) throw usageError(`feedback demo: ${flags.left}. See feedback demo --help.`)
+    if (E.isLeft(flags)) throw verbUsageError('feedback demo', `: ${flags.left}.`)
     const { like = 'specification' } = flags.right
     io.printProgress('Starting a service on this machine…')
     const behind = startedAt - endOfLastMonth(startedAt)

@@ -1,8 +1,8 @@
-import { defineCommand, progressDelay, usageError } from '../cdk'
+import { defineCommand, progressDelay } from '../cdk'
 import { diffVersions } from '../lake'
 import { shortenText } from '../report'
 import { diffSnapshots, isIdentical, type StreamDifference } from '../snapshot'
-import { fileOptions, placeOptions, requirePlace, toVersion } from './options'
+import { fileOptions, placeOptions, requirePlace, toVersion, verbUsageError } from './options'
 import { toSnapshotOptions, useSnapshot } from './snapshot-file'
 import { formatJson, formatTable } from './table'
 
@@ -25,7 +25,7 @@ export const diffCommand = defineCommand({
   run: async (io, { options, positionals }) => {
     const [a, b, ...others] = positionals
     if (a === undefined || b === undefined || others.length > 0)
-      throw usageError('feedback diff needs two files, or --lake and two versions. See feedback diff --help.')
+      throw verbUsageError('feedback diff', ' needs two files, or --lake and two versions.')
     const opening = toSnapshotOptions(io, options)
     const onStream = (stream: string) => io.printProgress(stream, progressDelay)
     // Opening B first reports a missing or foreign file by its own name.

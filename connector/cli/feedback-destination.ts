@@ -107,8 +107,9 @@ export const destinationWriteCommand = defineCommand({
     'destination-feedback write --config config.json --catalog catalog.json --dry-run < messages.jsonl',
     'destination-feedback write --config config.json --resend rejected.jsonl',
   ],
-  notes: `Exit status: 0 every stream is complete and each record is written or a dead letter, 1 a stream is not complete
-(the records before the printed states are). ${resendNotes}`,
+  notes:
+    'Exit status: 0 every stream is complete and each record is written or a dead letter, ' +
+    `1 a stream is not complete\n(the records before the printed states are). ${resendNotes}`,
   run: async (io, { options }) => {
     const { catalog: path, resend } = options
     if ([path, resend].filter((file) => file !== undefined).length !== 1 || path === '' || resend === '')

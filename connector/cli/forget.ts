@@ -1,7 +1,7 @@
-import { defineCommand, progressDelay, usageError } from '../cdk'
+import { defineCommand, progressDelay } from '../cdk'
 import { forgetInLake } from '../lake'
 import { type ForgetReceipt, forgetPersons, isLakePath } from '../snapshot'
-import { placeOptions, requirePlace } from './options'
+import { placeOptions, requirePlace, verbUsageError } from './options'
 import { toSnapshotOptions } from './snapshot-file'
 import { formatJson, formatTable } from './table'
 
@@ -14,9 +14,10 @@ const readReviewIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
   readIds(texts).map((id, index) => {
     // The id itself stays out of the message, which may end in a log.
     if (!/^-?\d{1,19}$/.test(id))
-      throw usageError(
-        'feedback forget: --review takes ids of reviews, which are integers of at most 19 ' +
-          `digits; number ${index + 1} is none. Nothing was changed. See feedback forget --help.`,
+      throw verbUsageError(
+        'feedback forget',
+        ': --review takes ids of reviews, which are integers of at most 19 digits; ' +
+          `number ${index + 1} is none. Nothing was changed.`,
       )
     return String(BigInt(id))
   })
@@ -107,7 +108,7 @@ export const forgetCommand = defineCommand({
       exports: options.exports,
     }
     if (request.reviews.length + request.visitRecords.length === 0)
-      throw usageError('feedback forget needs --review or --visit-record. See feedback forget --help.')
+      throw verbUsageError('feedback forget', ' needs --review or --visit-record.')
     const place = requirePlace('feedback forget', options)
     io.printProgress(`Rewriting ${options.db ?? 'the lake'}`, progressDelay)
     const forget = isLakePath(place) ? forgetInLake : forgetPersons

@@ -61,8 +61,12 @@ export const initCommand = defineCommand({
     'feedback init --out config.json --base-url https://feedback.example.com ' +
       '--start-date 2024-01-31 --secret-file token.txt',
   ],
-  notes: `A token or secret is never an option, since other users of a machine can see options. Without --secret-file it is taken from
-${variablePrefix}_CREDENTIALS_ACCESS_TOKEN or ${variablePrefix}_CREDENTIALS_APPLICATION_SECRET, or asked for on a terminal. The file has the mode 600.`,
+  notes: [
+    'A token or secret is never an option, since other users of a machine can see options. ' +
+      'Without --secret-file it is taken from',
+    `${variablePrefix}_CREDENTIALS_ACCESS_TOKEN or ${variablePrefix}_CREDENTIALS_APPLICATION_SECRET, ` +
+      'or asked for on a terminal. The file has the mode 600.',
+  ].join('\n'),
   run: async (io, { options: given }) => {
     const path = given.out ?? 'secrets/config.json'
     if (existsSync(path) && !given.force)

@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type CommandOption, type CommandOptions, configOptionFor, suggestName, usageError } from '../cdk'
+import {
+  type CommandError,
+  type CommandOption,
+  type CommandOptions,
+  configOptionFor,
+  suggestName,
+  usageError,
+} from '../cdk'
 
 /** The prefix of the variables that `--config ENV` stands for. */
 export const variablePrefix = 'FEEDBACK'
@@ -93,6 +100,10 @@ export const readPlaceOptions = {
   },
 } as const satisfies CommandOptions
 
+/** The command line of a verb, such as `feedback query`, is wrong: `problem` follows its name. */
+export const verbUsageError = (verb: string, problem: string): CommandError =>
+  usageError(`${verb}${problem} See ${verb} --help.`)
+
 /** The number of a version of a lake. */
 export const toVersion = (option: string, text: string): number => {
   if (!/^\d{1,15}$/.test(text))
@@ -112,19 +123,18 @@ export const requirePlace = (
 ): string => {
   const { db, lake } = options
   for (const name of ['db', 'lake'] as const)
-    if (options[name] === '') throw usageError(`${verb}: --${name} is empty. See ${verb} --help.`)
-  if (db !== undefined && lake !== undefined)
-    throw usageError(`${verb} takes --db or --lake, not both. See ${verb} --help.`)
+    if (options[name] === '') throw verbUsageError(verb, `: --${name} is empty.`)
+  if (db !== undefined && lake !== undefined) throw verbUsageError(verb, ' takes --db or --lake, not both.')
   if (lake !== undefined) {
     if (!/^ducklake:./.test(lake))
       throw usageError(`--lake must be ducklake:postgres:dbname=… or ducklake:FILE. See ${verb} --help.`)
     return lake
   }
-  if (db === undefined) throw usageError(`${verb}: --db is missing, or --lake. See ${verb} --help.`)
+  if (db === undefined) throw verbUsageError(verb, ': --db is missing, or --lake.')
   if (db.startsWith('ducklake:'))
-    throw usageError(`${verb}: --db takes the path of a DuckDB file; give a lake with --lake. See ${verb} --help.`)
+    throw verbUsageError(verb, ': --db takes the path of a DuckDB file; give a lake with --lake.')
   if (options.data !== undefined || options.at !== undefined)
-    throw usageError(`${verb}: --data and --at belong to --lake. See ${verb} --help.`)
+    throw verbUsageError(verb, ': --data and --at belong to --lake.')
   return db
 }
 
@@ -171,9 +181,9 @@ export const readWord = <A extends string>(
 ): A | undefined => {
   const word = words.find((each) => each === text)
   if (word === undefined && text !== undefined)
-    throw usageError(
-      `${verb}: --${option} must be one of ${words.join(', ')}, ` +
-        `not ${text}.${suggestName(text, words)} See ${verb} --help.`,
+    throw verbUsageError(
+      verb,
+      `: --${option} must be one of ${words.join(', ')}, not ${text}.${suggestName(text, words)}`,
     )
   return word
 }

@@ -62,9 +62,14 @@ const createPlatformProgram = ({ run, protocol, summary }: PlatformProgram): Pro
   commands: protocolCommands[protocol][run],
 })
 
-const exitStatusNotes = `Exit status of every verb: 0 all is well, 1 the answer is no (verify, diff, status, demo, audit --answer; snapshot and
-replay: a stream is not complete; any verb: the reader of its output went away), 2 the command line is wrong, 70 an error in
-the connector, 75 run it again later, 78 the configuration or a file is wrong, 130 and 143 stopped by Ctrl-C (SIGINT) and SIGTERM.`
+const exitStatusNotes = [
+  'Exit status of every verb: 0 all is well, 1 the answer is no (verify, diff, status, demo, audit --answer; ' +
+    'snapshot and',
+  'replay: a stream is not complete; any verb: the reader of its output went away), ' +
+    '2 the command line is wrong, 70 an error in',
+  'the connector, 75 run it again later, 78 the configuration or a file is wrong, ' +
+    '130 and 143 stopped by Ctrl-C (SIGINT) and SIGTERM.',
+].join('\n')
 
 /** The program for people. */
 const feedbackProgram: Program = {

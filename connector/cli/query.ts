@@ -91,8 +91,11 @@ export const queryCommand = defineCommand({
     `feedback query --db reviews.duckdb --format parquet --out reviews.parquet "FROM reviews_current"`,
     `feedback query --db reviews.duckdb --json "FROM _loads"`,
   ],
-  notes: `A table shows the first 1,000 rows (or those of --limit) and 80 characters of a value; every other format has everything.
-Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or 78 if the file or the SQL is wrong.`,
+  notes:
+    'A table shows the first 1,000 rows (or those of --limit) and 80 characters of a value; ' +
+    'every other format has everything.\n' +
+    'Without SQL, on a terminal, each line is a query until .exit. ' +
+    'Exit status: 0, or 78 if the file or the SQL is wrong.',
   run: async (io, { options, positionals }) => {
     const format = chooseRowFormat(options)
     const { out, spreadsheet } = options
@@ -130,8 +133,20 @@ Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or
  * Functions of DuckDB's extension for PostgreSQL, and those that take a text which could name them; what shows
  * addresses; tables beside the lake's.
  */
-const foreignName =
-  /\b(postgres_\w+|duckdb_databases|(?:pragma_)?database_list|(?:duckdb|pg)_settings|current_setting|json_execute_serialized_sql|query_table|query(?="?(?:\s|--.*|\/\*[\s\S]*?\*\/)*\()|__ducklake_metadata_lake(?!"?\.(?:"?public"?\.)?"?ducklake_))/i
+const foreignName = new RegExp(
+  String.raw`\b(${[
+    String.raw`postgres_\w+`,
+    'duckdb_databases',
+    '(?:pragma_)?database_list',
+    '(?:duckdb|pg)_settings',
+    'current_setting',
+    'json_execute_serialized_sql',
+    'query_table',
+    String.raw`query(?="?(?:\s|--.*|\/\*[\s\S]*?\*\/)*\()`,
+    String.raw`__ducklake_metadata_lake(?!"?\.(?:"?public"?\.)?"?ducklake_)`,
+  ].join('|')})`,
+  'i',
+)
 
 /** By the connection to a lake's catalogue they would reach any database and file that PostgreSQL may read. */
 const refuseForeignNames = (sql: string): void => {

@@ -56,19 +56,21 @@ export const decodeFilters = (
   }
   const { name, filters } = requireQuestion(text)
   const wrong = given.find((filter) => !filters.includes(filter))
-  if (wrong !== undefined)
-    throw usageError(
-      `${name} cannot be asked of one ${wrong}. ` +
-        `${filters.length === 0 ? 'It has no filters' : `Its filters are ${filters.map((filter) => `--${filter}`).join(', ')}`}.`,
-    )
+  if (wrong !== undefined) {
+    const known = filters.length === 0 ? 'It has no filters' : `Its filters are ${formatFilters(filters, ', ')}`
+    throw usageError(`${name} cannot be asked of one ${wrong}. ${known}.`)
+  }
   return Object.fromEntries(given.map((filter) => [filter, options[filter]]))
 }
+
+const formatFilters = (filters: ReadonlyArray<string>, separator: string): string =>
+  filters.map((filter) => `--${filter}`).join(separator)
 
 /** The questions with their filters, in lines that a narrow terminal shows whole. */
 export const formatQuestions = (): string => {
   const width = Math.max(...questions.map(({ name }) => name.length)) + 4
   const formatQuestion = ({ name, description, filters }: Question) =>
-    `${`  ${name}`.padEnd(width)}${description}\n${' '.repeat(width)}${filters.map((filter) => `--${filter}`).join(' ')}\n`
+    `${`  ${name}`.padEnd(width)}${description}\n${' '.repeat(width)}${formatFilters(filters, ' ')}\n`
   const [models, others] = [true, false].map((isModel) =>
     questions.filter(({ name, view }) => (name === view) === isModel).map(formatQuestion),
   )

@@ -1,7 +1,7 @@
-import { defineCommand, usageError } from '../cdk'
+import { defineCommand } from '../cdk'
 import { hashContent } from '../snapshot'
 import { ingestInputs, loadInputCatalog } from './ingest'
-import { fileOptions, historyOption, inputCatalogOption, outputDbOption } from './options'
+import { fileOptions, historyOption, inputCatalogOption, outputDbOption, verbUsageError } from './options'
 import { toSnapshotOptions } from './snapshot-file'
 import { formatJson, formatTable } from './table'
 
@@ -25,8 +25,7 @@ export const replayCommand = defineCommand({
     'The same messages written into a new file always give the same hash. ' +
     'Exit status: 0 all streams are complete, 1 a stream is not complete.',
   run: async (io, { options, positionals }) => {
-    if (positionals.length === 0)
-      throw usageError('feedback replay needs a file of captured messages. See feedback replay --help.')
+    if (positionals.length === 0) throw verbUsageError('feedback replay', ' needs a file of captured messages.')
     const catalog = await loadInputCatalog(options.catalog)
     return ingestInputs(
       io,

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
-import { type CommandError, type CommandOptions, defineCommand, usageError } from '../cdk'
+import { type CommandError, type CommandOptions, defineCommand } from '../cdk'
 import { decodeFaultPlan, type FaultRule, isLocalHost, operationNames, startSandbox } from '../sandbox'
+import { verbUsageError } from './options'
 import { faultHelp, readSandboxFlags, sandboxFlagOptions } from './sandbox-flags'
 
-const sandboxUsageError = (problem: string): CommandError =>
-  usageError(`feedback sandbox: ${problem}. See feedback sandbox --help.`)
+const sandboxUsageError = (problem: string): CommandError => verbUsageError('feedback sandbox', `: ${problem}.`)
 
 /** The fault rules in the file of `--faults`; none without a file. */
 const loadFaultPlan = async (path: string | undefined): Promise<ReadonlyArray<FaultRule>> => {

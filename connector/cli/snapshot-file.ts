@@ -13,7 +13,7 @@ import {
   type SnapshotAccess,
   type SnapshotOptions,
 } from '../snapshot'
-import { toVersion } from './options'
+import { requirePlace, toVersion } from './options'
 
 const waitUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
 
@@ -65,6 +65,15 @@ export const useSnapshot = async <A>(
     await closeSnapshot(snapshot)
   }
 }
+
+/** The same for the file or the lake that the command line of `verb` names. */
+export const usePlace = async <A>(
+  io: CommandIo,
+  verb: string,
+  options: Parameters<typeof requirePlace>[1] & Parameters<typeof toSnapshotOptions>[1],
+  access: SnapshotAccess,
+  body: (snapshot: Snapshot) => Promise<A>,
+): Promise<A> => useSnapshot(requirePlace(verb, options), access, body, toSnapshotOptions(io, options))
 
 /**
  * An error of DuckDB, as a damaged file or too little memory gives it, as a failure with a reason; any other error as

@@ -12,9 +12,9 @@ import {
 } from '../cdk'
 import { importState, listStateTexts } from '../snapshot'
 import { mergeStates } from '../streams'
-import { jsonFailureOption, placeOptions, requirePlace } from './options'
+import { jsonFailureOption, placeOptions, verbUsageError } from './options'
 import { refuseDatabaseAsOutput, writeOutputFile } from './output-file'
-import { toSnapshotOptions, useSnapshot } from './snapshot-file'
+import { usePlace } from './snapshot-file'
 
 const stateOptions = {
   ...placeOptions,
@@ -43,10 +43,10 @@ export const stateCommand = defineCommand({
     const action =
       name !== undefined && (files.length === 0) === (name !== 'merge') ? stateActions.get(name) : undefined
     if (action === undefined)
-      throw usageError(
-        'feedback state needs one of export, import, or merge with the files to ' +
-          `merge.${name === undefined ? '' : suggestName(name, [...stateActions.keys()])} ` +
-          'See feedback state --help.',
+      throw verbUsageError(
+        'feedback state',
+        ' needs one of export, import, or merge with the files to merge.' +
+          `${name === undefined ? '' : suggestName(name, [...stateActions.keys()])}`,
       )
     await action(io, parsed)
     return 0
@@ -59,18 +59,7 @@ const writeOutput = (io: CommandIo, out: string | undefined, text: string): Prom
 const exportStates: StateAction = async (io, { options }) => {
   const { db, out } = options
   if (out !== undefined) await refuseDatabaseAsOutput(out, db)
-  return writeOutput(
-    io,
-    out,
-    formatStateFile(
-      await useSnapshot(
-        requirePlace('feedback state', options),
-        'read',
-        listStateTexts,
-        toSnapshotOptions(io, options),
-      ),
-    ),
-  )
+  return writeOutput(io, out, formatStateFile(await usePlace(io, 'feedback state', options, 'read', listStateTexts)))
 }
 
 const mergeStateFiles: StateAction = async (io, { options: { out }, positionals: [, ...files] }) => {
@@ -89,12 +78,7 @@ const importStates: StateAction = async (io, { options }) => {
   const { state } = options
   if (state === undefined) throw usageError('feedback state import: --state is missing.')
   const imported = await loadAirbyteState(state)
-  await useSnapshot(
-    requirePlace('feedback state', options),
-    'change',
-    (snapshot) => importState(snapshot, imported, Date.now()),
-    toSnapshotOptions(io, options),
-  )
+  await usePlace(io, 'feedback state', options, 'change', (snapshot) => importState(snapshot, imported, Date.now()))
   io.printWarning(`Imported the state of ${Object.keys(imported).join(', ') || 'no stream'}.`)
 }
 

@@ -1,8 +1,8 @@
 import { defineCommand, usageError } from '../cdk'
 import { listOpenShares } from '../lake'
 import { quoteIdentifier, type Snapshot } from '../snapshot'
-import { readPlaceOptions, requirePlace, selectOption } from './options'
-import { toSnapshotOptions, useSnapshot } from './snapshot-file'
+import { readPlaceOptions, selectOption } from './options'
+import { usePlace } from './snapshot-file'
 import { formatJson, formatTable } from './table'
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
@@ -53,12 +53,8 @@ export const statusCommand = defineCommand({
           `not ${options['max-age']}. See feedback status --help.`,
       )
     const selected = options.select?.split(',').map((name) => name.trim())
-    const path = requirePlace('feedback status', options)
-    const streams = await useSnapshot(
-      path,
-      'read',
-      (snapshot) => readStatus(snapshot, { maxAge, selected, now: Date.now() }),
-      toSnapshotOptions(io, options),
+    const streams = await usePlace(io, 'feedback status', options, 'read', (snapshot) =>
+      readStatus(snapshot, { maxAge, selected, now: Date.now() }),
     )
     const ok = streams.length > 0 && streams.every((stream) => stream.ok)
     await io.print(
@@ -148,5 +144,8 @@ const formatStatus = (ok: boolean, streams: ReadonlyArray<StreamStatus>, path: s
     ]),
   )
   const problems = streams.flatMap(({ stream, problem }) => (problem === undefined ? [] : [`${stream} ${problem}.\n`]))
-  return `${table}\n${ok ? 'Every stream is up to date.\n' : `${problems.join('')}Run feedback sync, and check what should have started it.\n`}`
+  const verdict = ok
+    ? 'Every stream is up to date.\n'
+    : `${problems.join('')}Run feedback sync, and check what should have started it.\n`
+  return `${table}\n${verdict}`
 }

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
-import { defineCommand, failureStatus, getOrThrow, loadConfig, runOrThrow, usageError } from '../cdk'
-import { sourceFormat } from '../config'
-import { createSource, probeAccess, syncSnapshot } from '../runtime'
+import { defineCommand, failureStatus, getOrThrow, runOrThrow } from '../cdk'
+import { probeAccess, syncSnapshot } from '../runtime'
 import { isLakePath } from '../snapshot'
 import { selectStreams } from '../streams'
+import { loadSourceConfig, openSource } from './configured-source'
 import {
   configOption,
   historyOption,
@@ -11,7 +11,7 @@ import {
   placeOptions,
   requirePlace,
   selectOption,
-  variablePrefix,
+  verbUsageError,
 } from './options'
 import { toSnapshotOptions } from './snapshot-file'
 import { formatJson, formatSyncOutcome } from './table'
@@ -43,12 +43,12 @@ export const syncCommand = defineCommand({
     'complete; otherwise 75 run it again later, 78 change something first, 70 an error in the connector.',
   run: async (io, { options }) => {
     if (options['start-anew'] && options['service-moved'])
-      throw usageError('feedback sync takes --start-anew or --service-moved, not both. See feedback sync --help.')
+      throw verbUsageError('feedback sync', ' takes --start-anew or --service-moved, not both.')
     const path = requirePlace('feedback sync', options)
-    const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
+    const config = await loadSourceConfig(io, options.config)
     if (config.snapshot_path !== undefined)
       io.printWarning('snapshot_path has no effect on sync, which writes the file of --db.')
-    const configured = getOrThrow(createSource(config, { onNotice: io.printWarning, proxyVariables: io.env }))
+    const configured = openSource(io, config)
     // Before the file is opened: a wrong token neither creates it nor changes it, and a wrong address does not create
     // it.
     await runOrThrow(probeAccess(configured, !isLakePath(path) && !existsSync(path)))

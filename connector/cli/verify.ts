@@ -1,17 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  CommandError,
-  type CommandIo,
-  configFailure,
-  defineCommand,
-  getOrThrow,
-  loadConfig,
-  progressDelay,
-  usageError,
-} from '../cdk'
-import { sourceFormat } from '../config'
-import { createReviewService, createSource } from '../runtime'
+import { CommandError, type CommandIo, configFailure, defineCommand, progressDelay, usageError } from '../cdk'
+import { createReviewService } from '../runtime'
 import {
   type CheckResult,
   compareReviews,
@@ -23,6 +13,7 @@ import {
   verifySnapshot,
 } from '../snapshot'
 import { deletedReviewsStream, findStateProblem } from '../streams'
+import { loadSourceConfig, openSource } from './configured-source'
 import { configOption, readPlaceOptions, requirePlace, variablePrefix } from './options'
 import { writeOutputFile } from './output-file'
 import { toSnapshotOptions, useSnapshot } from './snapshot-file'
@@ -80,7 +71,9 @@ export const verifyCommand = defineCommand({
     config: {
       ...configOption,
       required: false,
-      help: `Also compare the reviews with the service of this configuration, JSON; ENV: variables ${variablePrefix}_…`,
+      help:
+        'Also compare the reviews with the service of this configuration, JSON; ' +
+        `ENV: variables ${variablePrefix}_…`,
     },
     repair: {
       type: 'string',
@@ -188,12 +181,7 @@ const compareWithService = async (
   onStep: (step: string) => void,
   first: Promise<unknown>,
 ): Promise<ReadonlyArray<CheckResult>> => {
-  const configured = getOrThrow(
-    createSource(await loadConfig(io, sourceFormat, paths, variablePrefix), {
-      onNotice: io.printWarning,
-      proxyVariables: io.env,
-    }),
-  )
+  const configured = openSource(io, await loadSourceConfig(io, paths))
   try {
     await requireService(snapshot, configured.service, 'Give the config of the service that the file was read from.')
     return await compareReviews(snapshot, createReviewService(configured.env), { onStep, first })
