@@ -174,45 +174,39 @@ const createGate = (maxConcurrency: number): RateLimiter => {
   }
 }
 
-/** The members of Bottleneck's local store that decide when a job starts. */
-type BottleneckStore = { _nextRequest: number; yieldLoop: (delay?: number) => Promise<unknown> }
-
-/** `Date.now` and timers each round down by less than a millisecond. */
+/** Timers round down by less than a millisecond. */
 const timerError = 2
 
 /**
- * Starts jobs at least `interval` milliseconds apart. By itself Bottleneck counts by the wall clock, from when a job
- * was due: a clock set back by an hour would hold every request for an hour, and after the process stood still two jobs
- * could start at once. So this sets the time of Bottleneck's next job, by a clock that only runs forward, counted from
- * when the last one started, and just before Bottleneck reads the wall clock: a correction in between would count as
- * time that has passed.
+ * Starts jobs at least `interval` milliseconds apart, one after another: each keeps its place in a gate for that long.
+ * Counted from when a job started, so that no two start at once after the process stood still.
  */
 const createSpacing = (interval: number): RateLimiter => {
-  // Loaded here, since most runs configure no rate.
-  const { default: Bottleneck }: typeof import('bottleneck') = require('bottleneck')
-  const limiter = new Bottleneck({ maxConcurrent: 1, minTime: interval })
-  const { _store: store } = limiter as unknown as { readonly _store: BottleneckStore }
-  const yieldLoop = store.yieldLoop.bind(store)
-  let nextStart = 0
-  store.yieldLoop = async (delay) => {
-    await yieldLoop(delay)
-    store._nextRequest = Date.now() + Math.max(0, Math.ceil(nextStart - performance.now() + timerError))
-  }
-
+  const gate = createGate(1)
+  let timer: NodeJS.Timeout | undefined
   return {
     schedule: (job) => () =>
       new Promise((resolve, reject) => {
-        const start = async (): Promise<void> => {
+        const start = (): Promise<void> => {
           job().then(E.right).then(resolve, reject)
-          nextStart = performance.now() + interval
+          return new Promise((leave) => {
+            timer = setTimeout(leave, interval + timerError)
+          })
         }
-        limiter.schedule(start).catch(() => resolve(E.left(clientClosedError)))
+        void gate
+          .schedule(start)()
+          .then((started) => {
+            if (E.isLeft(started)) resolve(started)
+          })
       }),
-    close: () => limiter.stop(),
+    close: async () => {
+      await gate.close()
+      clearTimeout(timer)
+    },
   }
 }
 
-/** The limit of one process: a gate, and within it Bottleneck where a rate is configured. */
+/** The limit of one process: a gate, and within it the distance between requests where a rate is configured. */
 export const createLocalLimiter = ({ requests_per_minute, max_concurrency }: RateLimit): RateLimiter => {
   const gate = createGate(max_concurrency)
   if (requests_per_minute === undefined) return gate

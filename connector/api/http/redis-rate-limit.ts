@@ -29,25 +29,6 @@ const connectionProblem = ({ name, message, code }: NodeJS.ErrnoException): stri
   return /max retries|closed/i.test(message) ? 'the connection was lost' : (code ?? message)
 }
 
-type RedisScripts = { __scriptFn__: (name: string) => (keys: number, ...rest: ReadonlyArray<unknown>) => unknown }
-
-/**
- * Makes Bottleneck take the time from Redis. It takes that of each process, and one whose clock is behind another's
- * would wait for the difference.
- */
-const useRedisClock = async (
-  client: { readonly time: () => Promise<ReadonlyArray<number>> },
-  scripts: RedisScripts,
-) => {
-  const [seconds = 0, micros = 0] = await client.time()
-  const offset = Number(seconds) * 1_000 + Number(micros) / 1_000 - performance.now()
-  const scriptFn = scripts.__scriptFn__.bind(scripts)
-  scripts.__scriptFn__ = (name) => {
-    const script = scriptFn(name)
-    return (keys, ...rest) => script(keys, ...rest.with(keys, Math.round(performance.now() + offset)))
-  }
-}
-
 /** Connects to Redis as ioredis does, which gives no choice of how long an address is tried. */
 const redisConnector = (Base: typeof AbstractConnector, autoSelectFamilyAttemptTimeout: number) =>
   class extends Base {
@@ -90,7 +71,6 @@ const connectLimiter = async (limit: RateLimit, { redis_url, connectSeconds, id 
   try {
     await once(client, 'ready', { signal: AbortSignal.timeout(connectSeconds * 1_000 + commandTimeout) })
     const connection = new Bottleneck.IORedisConnection({ client, Redis })
-    await useRedisClock(client, connection as unknown as RedisScripts)
     const limiter = new Bottleneck({
       ...limiterSettings(limit),
       id,
@@ -110,7 +90,10 @@ const connectLimiter = async (limit: RateLimit, { redis_url, connectSeconds, id 
 
 type ConnectedLimiter = ReturnType<typeof connectLimiter>
 
-/** One limit for several processes, kept in Redis. It connects with the first request. */
+/**
+ * One limit for several processes, kept in Redis. It connects with the first request. Bottleneck counts by the clock of
+ * each process: one whose clock is behind another's waits for the difference.
+ */
 export const createSharedLimiter = (limit: RateLimit, shared: SharedLimiterOptions): RateLimiter => {
   const toLimiterError = (error: unknown): ApiError => ({
     _tag: 'RateLimiter',

@@ -258,7 +258,7 @@ describe('a configured rate', () => {
     await Promise.all(all)
     expect(sendTimes).toHaveLength(6)
     expect(Math.min(...gaps(sendTimes))).toBeGreaterThanOrEqual(minInterval(60))
-    expect(performance.now() - start).toBeLessThan(6 * minInterval(60))
+    expect((sendTimes.at(-1) ?? 0) - start).toBeLessThan(6 * minInterval(60))
   })
 
   test('holds wherever the wall clock is set forward between two requests', async () => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RateLimit } from '../../../connector/api/http/rate-limit'
 import {
   createSharedLimiter,
@@ -101,15 +101,6 @@ describe.skipIf(missingRedis !== undefined)('a limit in a real Redis', () => {
     }
     await Promise.all(Array.from({ length: 9 }, () => limiter.schedule(job)()))
     expect(peak).toBe(3)
-  })
-
-  test('delays no process where the clock of another is an hour ahead', async () => {
-    const { url: redis_url } = await startRedis()
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
-    onTestFinished(() => void vi.useRealTimers())
-    expect(await createTestLimiter({ max_concurrency: 1 }, { redis_url }).schedule(async () => 1)()).toEqual(E.right(1))
-    vi.useRealTimers()
-    expect(await createTestLimiter({ max_concurrency: 1 }, { redis_url }).schedule(async () => 2)()).toEqual(E.right(2))
   })
 
   test('survives the death of Redis: what is under way succeeds, what waits fails, and a new Redis is used', async () => {
