@@ -91,7 +91,7 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'no response time-out': {
     file: 'api/http/transport.js',
-    find: 'const timer = setTimeout(abort, responseSeconds * 1000);',
+    find: 'const timer = setTimeout(abort, options.responseSeconds * 1000);',
     replace: 'const timer = undefined;',
   },
   'a partial write taken for whole': {

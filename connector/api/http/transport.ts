@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import { constants, createInflate, createInflateRaw, createUnzip } from 'node:zlib'
+import type { AxiosInstance } from 'axios'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { defined } from '../../cdk'
 import { type ApiError, cutShortCode, isTlsCode, isUnreachableCode } from '../error'
-import { createBufferPool, receiveBody } from './buffers'
+import { type BufferPool, createBufferPool, receiveBody } from './buffers'
 import { ConnectException, createConnections, networkCode } from './connections'
 import { type ProxyServer, type ProxyVariables, proxyConnectError, proxyLoginError } from './proxy'
 import type { Clock } from './rate-limit'
@@ -88,10 +89,128 @@ const networkError = (code: string, message: string): ApiError => ({ _tag: 'Netw
 const joinHeaders = (headers: object): ResponseHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
 
+/** What the requests of a client share. */
+type Shared = {
+  readonly options: TransportOptions
+  readonly client: AxiosInstance
+  readonly connections: ReturnType<typeof createConnections>
+  readonly buffers: BufferPool
+  readonly clock: Pick<Clock, 'ticks'>
+  readonly redact: (text: string) => string
+  readonly stop: AbortSignal
+}
+
+/** axios as this file uses it: a body goes out and comes in as it is, and every status is a response. */
+const createAxios = (): AxiosInstance => {
+  // Loaded with the first client: a command that sends no request starts without it.
+  const axios: typeof import('axios') = require('axios')
+  return axios.create({
+    headers: {
+      Accept: 'application/json',
+      'Accept-Encoding': acceptedEncodings,
+      'User-Agent': 'feedback-connector',
+    },
+    responseType: 'stream',
+    maxRedirects: 0,
+    validateStatus: null,
+    // axios would decode Brotli, asked for or not.
+    decompress: false,
+    transformRequest: [],
+    transformResponse: [],
+  })
+}
+
+/** An error of axios holds the headers with the token, so none leaves this file. */
+const toError = (
+  { options, stop, redact }: Shared,
+  error: unknown,
+  isLate: boolean,
+  forwarder: ProxyServer | undefined,
+): ApiError => {
+  if (stop.aborted) return networkError('ABORTED', 'the client was closed')
+  if (isLate)
+    return networkError(
+      'ETIMEDOUT',
+      `no complete answer within ${options.responseSeconds} s (timeouts.response_seconds)`,
+    )
+  const { cause = error, message } = error as Error
+  if (cause instanceof ConnectException) return cause.error
+  const code = networkCode(cause as NodeJS.ErrnoException)
+  if (message === 'aborted' || ['ERR_STREAM_PREMATURE_CLOSE', 'HPE_INVALID_EOF_STATE'].includes(code))
+    return networkError(cutShortCode, 'the answer was cut short')
+  if (forwarder !== undefined && (isUnreachableCode(code) || isTlsCode(code)))
+    return proxyConnectError(forwarder, code, redact(message))
+  return networkError(code, code.startsWith('Z_') ? `the answer cannot be decompressed: ${message}` : redact(message))
+}
+
+type Received = { readonly status: number; readonly headers: object; readonly data: Readable }
+
+/** The response; one with an error status counts by that alone if its body has an encoding that was not asked for. */
+const receive = async (
+  { options, buffers, clock, redact }: Shared,
+  { status, headers: received, data }: Received,
+  sentAt: number,
+  signal: AbortSignal,
+  forwarder: ProxyServer | undefined,
+): Promise<E.Either<ApiError, HttpResponse>> => {
+  const { maxResponseBytes } = options
+  const headers = joinHeaders(received)
+  const from = defined({ forwarder: forwarder?.label })
+  if (forwarder !== undefined && status === 407) {
+    data.destroy()
+    return E.left(proxyLoginError(forwarder, headers['proxy-authenticate']))
+  }
+  const encodings = status === 204 ? [] : parseEncodings(redact(headers['content-encoding'] ?? ''))
+  const decoded = await decodeBody(data, encodings, signal)
+  if (decoded === undefined) {
+    data.destroy()
+    return status >= 200 && status < 300
+      ? E.left({ _tag: 'Encoding', encoding: encodings.join(', ') })
+      : E.right({ status, headers, body: Buffer.alloc(0), millis: clock.ticks() - sentAt, ...from })
+  }
+  const announced = Number(headers['content-length'] ?? 0)
+  const content = await receiveBody(decoded, announced, maxResponseBytes, buffers)
+  if (content === undefined) return E.left({ _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes })
+  const { bytes: body, release } = content
+  return E.right({ status, headers, body, release, millis: clock.ticks() - sentAt, ...from })
+}
+
+/** Sends a request, and aborts it where its answer is late or the client is closed. */
+const exchange = async (
+  shared: Shared,
+  { method, url, headers, body }: HttpRequest,
+): Promise<E.Either<ApiError, HttpResponse>> => {
+  const { client, connections, options, clock, stop } = shared
+  const route = connections.route(url)
+  if (E.isLeft(route)) return route
+  const { options: connection, headers: routeHeaders, forwarder } = route.right
+  const sentAt = clock.ticks()
+  const controller = new AbortController()
+  const abort = () => controller.abort()
+  const timer = setTimeout(abort, options.responseSeconds * 1000)
+  stop.addEventListener('abort', abort)
+  if (stop.aborted) abort()
+  try {
+    const response = await client.request({
+      ...connection,
+      method,
+      url: url.href,
+      headers: { ...headers, ...routeHeaders },
+      ...defined({ data: body }),
+      signal: controller.signal,
+    })
+    return await receive(shared, response, sentAt, controller.signal, forwarder)
+  } catch (error) {
+    return E.left(toError(shared, error, controller.signal.aborted, forwarder))
+  } finally {
+    clearTimeout(timer)
+    stop.removeEventListener('abort', abort)
+  }
+}
+
 /**
  * HTTP with connections kept alive. Redirects are not followed, since the token must not go to another host. `stop`
- * aborts the requests under way. An error of axios holds the headers with the token, so none leaves this file; `redact`
- * masks its message.
+ * aborts the requests under way; `redact` masks the messages of errors.
  */
 export const createTransport = (
   options: TransportOptions,
@@ -99,102 +218,7 @@ export const createTransport = (
   redact: (text: string) => string,
   stop: AbortSignal,
 ): Transport => {
-  const { connectSeconds, responseSeconds, maxResponseBytes, proxyVariables } = options
-  const connections = createConnections(connectSeconds, proxyVariables, stop)
-  // Loaded with the first client: a command that sends no request starts without it.
-  const axios: typeof import('axios') = require('axios')
-  // The adapter alone: axios's core merges configurations and transforms bodies, which is half the cost of a request
-  // and not needed.
-  const sendRequest = axios.getAdapter('http')
-  const commonHeaders = axios.AxiosHeaders.from({
-    Accept: 'application/json',
-    'Accept-Encoding': acceptedEncodings,
-    'User-Agent': 'feedback-connector',
-  })
-  const buffers = createBufferPool()
-  const commonOptions = {
-    responseType: 'stream',
-    maxRedirects: 0,
-    validateStatus: null,
-    // axios would decode Brotli, asked for or not.
-    decompress: false,
-  } as const
-
-  const toError = (error: unknown, isLate: boolean, forwarder: ProxyServer | undefined): ApiError => {
-    if (stop.aborted) return networkError('ABORTED', 'the client was closed')
-    if (isLate)
-      return networkError('ETIMEDOUT', `no complete answer within ${responseSeconds} s (timeouts.response_seconds)`)
-    const { cause = error, message } = error as Error
-    if (cause instanceof ConnectException) return cause.error
-    const code = networkCode(cause as NodeJS.ErrnoException)
-    if (message === 'aborted' || ['ERR_STREAM_PREMATURE_CLOSE', 'HPE_INVALID_EOF_STATE'].includes(code))
-      return networkError(cutShortCode, 'the answer was cut short')
-    if (forwarder !== undefined && (isUnreachableCode(code) || isTlsCode(code)))
-      return proxyConnectError(forwarder, code, redact(message))
-    return networkError(code, code.startsWith('Z_') ? `the answer cannot be decompressed: ${message}` : redact(message))
-  }
-
-  type Received = { readonly status: number; readonly headers: object; readonly data: Readable }
-
-  /** The response; one with an error status counts by that alone if its body has an encoding that was not asked for. */
-  const receive = async (
-    { status, headers: received, data }: Received,
-    sentAt: number,
-    signal: AbortSignal,
-    forwarder: ProxyServer | undefined,
-  ): Promise<E.Either<ApiError, HttpResponse>> => {
-    const headers = joinHeaders(received)
-    const from = defined({ forwarder: forwarder?.label })
-    if (forwarder !== undefined && status === 407) {
-      data.destroy()
-      return E.left(proxyLoginError(forwarder, headers['proxy-authenticate']))
-    }
-    const encodings = status === 204 ? [] : parseEncodings(redact(headers['content-encoding'] ?? ''))
-    const decoded = await decodeBody(data, encodings, signal)
-    if (decoded === undefined) {
-      data.destroy()
-      return status >= 200 && status < 300
-        ? E.left({ _tag: 'Encoding', encoding: encodings.join(', ') })
-        : E.right({ status, headers, body: Buffer.alloc(0), millis: clock.ticks() - sentAt, ...from })
-    }
-    const announced = Number(headers['content-length'] ?? 0)
-    const content = await receiveBody(decoded, announced, maxResponseBytes, buffers)
-    if (content === undefined) return E.left({ _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes })
-    const { bytes: body, release } = content
-    return E.right({ status, headers, body, release, millis: clock.ticks() - sentAt, ...from })
-  }
-
-  return {
-    exchange:
-      ({ method, url, headers: requestHeaders, body }) =>
-      async () => {
-        const route = connections.route(url)
-        if (E.isLeft(route)) return route
-        const { options: connection, headers: routeHeaders, forwarder } = route.right
-        const sentAt = clock.ticks()
-        const controller = new AbortController()
-        const abort = () => controller.abort()
-        const timer = setTimeout(abort, responseSeconds * 1000)
-        stop.addEventListener('abort', abort)
-        if (stop.aborted) abort()
-        try {
-          const response = await sendRequest({
-            ...commonOptions,
-            ...connection,
-            method,
-            url: url.href,
-            headers: axios.AxiosHeaders.concat(commonHeaders, requestHeaders, routeHeaders),
-            ...defined({ data: body }),
-            signal: controller.signal,
-          })
-          return await receive(response, sentAt, controller.signal, forwarder)
-        } catch (error) {
-          return E.left(toError(error, controller.signal.aborted, forwarder))
-        } finally {
-          clearTimeout(timer)
-          stop.removeEventListener('abort', abort)
-        }
-      },
-    close: connections.close,
-  }
+  const connections = createConnections(options.connectSeconds, options.proxyVariables, stop)
+  const shared = { options, client: createAxios(), connections, buffers: createBufferPool(), clock, redact, stop }
+  return { exchange: (request) => () => exchange(shared, request), close: connections.close }
 }
