@@ -24,7 +24,8 @@ export { type Clock, systemClock } from './http/rate-limit'
 export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
 export { parseHeaderDate } from './http/retry-after'
 export type { TokenReport } from './http/token'
-export { expiryFormat, resolveTokenUrl } from './http/token-exchange'
+export { resolveTokenUrl } from './http/token-exchange'
+export { expiryFormat } from './http/token-expiry'
 export { checkRedisUrl, checkUrl } from './http/url'
 export {
   type LookupList,

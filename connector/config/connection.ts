@@ -31,8 +31,6 @@ const AccessTokenFields = orderFields({
   })(textField),
 })
 
-// Encoding and names have no default here: where one is left out and the service refuses the published form (form,
-// appId, appSecret), the form of versions before 0.2 is tried (json, applicationId, applicationSecret).
 const TokenRequestFields = orderFields({
   encoding: describeField('Encoding', 'How the application id and secret are sent; form if left out', {
     examples: ['json'],

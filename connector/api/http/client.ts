@@ -109,7 +109,6 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
     return transport.exchange({ ...request, headers: { ...sharedHeaders, ...request.headers } })()
   }
   const retryLimits = { maxAttempts: attempts, maxWait: timeouts.max_wait_seconds * 1000 }
-  const { requests_per_minute, max_concurrency } = config.rate_limit
   const limiter = createLimiter(config)
   const throttle = createThrottle(limiter, clock, retryLimits.maxWait)
   const token =
@@ -125,7 +124,6 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
       baseUrl: config.base_url,
       token,
       throttle,
-      mayPair: requests_per_minute === undefined || requests_per_minute >= 4 * max_concurrency,
       transport: { exchange: sendOnce },
       retryLimits,
       clock,

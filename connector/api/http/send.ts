@@ -1,6 +1,5 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { defined } from '../../cdk'
@@ -14,7 +13,6 @@ import {
   isRateLimitError,
   isStrayRedirect,
   type RetryLimits,
-  retryDelay,
   retryRequest,
 } from './retry'
 import { parseHeaderDate, parseOutageWait, parseRetryAfter } from './retry-after'
@@ -91,8 +89,6 @@ type SendOptions = {
   readonly baseUrl: URL
   readonly token: TokenSource
   readonly throttle: Throttle
-  /** Whether a turn may hold two requests after turns that were not used. */
-  readonly mayPair: boolean
   readonly transport: Pick<Transport, 'exchange'>
   readonly retryLimits: RetryLimits
   readonly clock: Clock
@@ -122,16 +118,14 @@ const statusOf = (error: ApiError): number =>
 
 /**
  * Whether an error may mean that the token expired. The transparency operations (header Access-Token) answer 401 then;
- * what the others answer is not documented, so for them it may be 400, 401 or 403. Deployments have been seen to tell
+ * what the others answer is not documented, so for them it may be 400, 401 or 403. Deployments have been seen to report
  * it inside a 200, with a code that is not documented either; it is believed where the request may be sent twice. An
- * outage or a rate limit told so is none: another token does not mend it.
+ * outage or a rate limit reported so is none: another token does not help.
  */
-const isTokenExpiry = ({ header, idempotent }: TokenUse, error: ApiError): boolean => {
+const isTokenExpiry = (header: string, idempotent: boolean, error: ApiError): boolean => {
   if (error._tag === 'Application' && idempotent) return outageKind(error) === undefined
   return header === 'Access-Token' ? statusOf(error) === 401 : [400, 401, 403].includes(statusOf(error))
 }
-
-type TokenUse = { readonly header: string; readonly idempotent: boolean }
 
 /** How old a token must be for the error to mean that it expired, milliseconds; a 401 is always about the token. */
 const minTokenAge = (error: ApiError): number => (statusOf(error) === 401 ? 0 : 60_000)
@@ -158,20 +152,122 @@ const completeApplicationError =
     return { ...masked, ...defined({ retryAfter }) }
   }
 
-/**
- * `mayRenew`: the token may be refused once. `unusedTurns`: in which the request was not sent, because its token had expired.
- * `early`: the attempts whose token may have been too new.
- */
-type AttemptRules = {
-  readonly mayRenew: boolean
-  readonly unusedTurns: number
-  readonly early: ReadonlyArray<FailedAttempt>
+/** A request of an operation, as it is sent again and again until it has its answer. */
+type Call<O> = {
+  readonly route: Pick<Route<unknown, O>, 'name' | 'response' | 'idempotent'>
+  readonly request: HttpRequest
+  /** The texts of the request, which no error may repeat. */
+  readonly sentTexts: () => ReadonlyArray<string>
 }
 
-const maxUnusedTurns = 3
+/** Sends a request once, with a token or without. */
+const exchange = <O>(options: SendOptions, call: Call<O>, header?: string, token?: string): TaskEither<ApiError, O> => {
+  const { baseUrl, transport, clock, secrets, observer } = options
+  const { route, request, sentTexts } = call
+  const headers = header === undefined ? request.headers : { ...request.headers, [header]: token ?? '' }
+  const hidden = () => [...secrets, ...(token === undefined ? [] : [token]), ...sentTexts()]
+  return pipe(
+    transport.exchange({ ...request, ...defined({ headers }) }),
+    TE.flatMapEither((response) => {
+      const { status, millis } = response
+      observer.onRequest?.({ operation: route.name, status, millis, headers: response.headers })
+      return status >= 200 && status < 300
+        ? pipe(
+            route.response.decode(toRawResponse(response)),
+            E.mapLeft(completeApplicationError(response, clock.now(), hidden)),
+          )
+        : E.left({
+            ...toHttpError(response, request.url, clock.now(), hidden()),
+            ...defined({ basePath: status === 404 ? baseUrl.pathname : undefined }),
+          })
+    }),
+  )
+}
 
-/** With the delays between them at most 3.5 s, so that wrong credentials are told soon. */
-const maxEarlyAttempts = 3
+/**
+ * Why a request with a token is sent again: how often a token was refused, how often it had expired before its turn
+ * came, and the wait before the next attempt.
+ */
+type Repetition = { readonly refusals: number; readonly expiries: number; readonly wait?: FailedAttempt }
+
+/** Then the request is sent as it is, and the service says what is wrong. */
+const maxExpiries = 3
+
+/** A service of several hosts may know a new token some hundred milliseconds after its issue only. */
+const newTokenWait = 2_000
+
+/**
+ * What follows on an error. A token that is refused is replaced by another one; where that is refused, too, it may be
+ * too new, and the request waits once. After a third refusal the credentials are wrong.
+ */
+const afterError = <O>(
+  { token }: SendOptions,
+  { route }: Call<O>,
+  header: string,
+  value: string,
+  { refusals, expiries }: Repetition,
+  error: ApiError,
+): E.Either<ApiError, Repetition> => {
+  if (refusals === 0 && isTokenExpiry(header, route.idempotent, error) && token.refuse(value, minTokenAge(error)))
+    return E.right({ refusals: 1, expiries })
+  if (refusals === 1 && statusOf(error) === 401)
+    return E.right({ refusals: 2, expiries, wait: { error, delay: newTokenWait } })
+  return E.left(error)
+}
+
+/**
+ * Sends a request when its turn has come; a Left inside where another attempt must follow. A token that expired before
+ * is not sent, so that turn is not used.
+ */
+const exchangeInTurn = <O>(
+  options: SendOptions,
+  call: Call<O>,
+  header: string,
+  issued: string,
+  repetition: Repetition,
+): TaskEither<ApiError, E.Either<Repetition, O>> =>
+  pipe(
+    TE.fromIO(options.token.validToken),
+    TE.flatMap((valid): TaskEither<ApiError, E.Either<Repetition, O>> => {
+      const { refusals, expiries } = repetition
+      if (valid === undefined && expiries < maxExpiries) return TE.right(E.left({ refusals, expiries: expiries + 1 }))
+      const value = valid ?? issued
+      return pipe(
+        exchange(options, call, header, value),
+        TE.map((answer) => E.right<Repetition, O>(answer)),
+        TE.orElse((error) =>
+          pipe(
+            afterError(options, call, header, value, repetition, error),
+            E.map((next) => E.left<Repetition, O>(next)),
+            TE.fromEither,
+          ),
+        ),
+      )
+    }),
+  )
+
+const waitForRetry =
+  ({ observer, clock }: SendOptions, operation: string) =>
+  ({ error, delay }: FailedAttempt): TaskEither<never, void> =>
+    TE.fromTask(() => {
+      observer.onRetry?.({ operation, error, delay })
+      if (isRateLimitError(error)) observer.onWait?.(clock.now() + delay)
+      return clock.wait(delay)()
+    })
+
+/** Sends a request with a token, until its answer says something else than that the token was refused. */
+const exchangeWithToken = <O>(
+  options: SendOptions,
+  call: Call<O>,
+  header: string,
+  repetition: Repetition = { refusals: 0, expiries: 0 },
+): TaskEither<ApiError, O> =>
+  pipe(
+    repetition.wait === undefined ? TE.right(undefined) : waitForRetry(options, call.route.name)(repetition.wait),
+    TE.flatMap(() => options.token.getToken),
+    TE.flatMap((issued) => options.throttle.run(exchangeInTurn(options, call, header, issued, repetition))),
+    TE.flatMap(E.match((next) => exchangeWithToken(options, call, header, next), TE.right)),
+  )
 
 /**
  * SendRequest over HTTP. Each attempt gets its token, whose exchange takes a turn of its own, and then waits for the
@@ -179,118 +275,20 @@ const maxEarlyAttempts = 3
  * requests than configured.
  */
 export const createSend = (options: SendOptions): SendRequest => {
-  const { baseUrl, token, throttle, mayPair, transport, retryLimits, clock, secrets, observer } = options
+  const { baseUrl, throttle, retryLimits, clock } = options
   const policy = createRetryPolicy(retryLimits, clock.random)
-
-  return <I, O>(route: Route<I, O>) => {
-    const waitForRetry = ({ error, delay }: FailedAttempt): TaskEither<never, void> =>
-      TE.fromTask(() => {
-        observer.onRetry?.({ operation: route.name, error, delay })
-        if (isRateLimitError(error)) observer.onWait?.(clock.now() + delay)
-        return clock.wait(delay)()
-      })
-
-    /** `hidden`: texts that no error may repeat. */
-    const exchange = (request: HttpRequest, hidden: () => ReadonlyArray<string>): TaskEither<ApiError, O> =>
-      pipe(
-        transport.exchange(request),
-        TE.flatMapEither((response) => {
-          const { status, millis, headers } = response
-          const servedAt = serverTime(response)
-          if (servedAt !== undefined) token.noteServiceTime(servedAt)
-          observer.onRequest?.({ operation: route.name, status, millis, headers })
-          return status >= 200 && status < 300
-            ? pipe(
-                route.response.decode(toRawResponse(response)),
-                E.mapLeft(completeApplicationError(response, clock.now(), hidden)),
-              )
-            : E.left({
-                ...toHttpError(response, request.url, clock.now(), hidden()),
-                ...defined({ basePath: status === 404 ? baseUrl.pathname : undefined }),
-              })
-        }),
-      )
-
-    return (input: I) => {
-      const request = encodeRequest(baseUrl)(route)(input)
-      const sentTexts = () => collectTexts(route.request.encode(input)).filter((text) => text.length > 2)
-
-      /** The answer; a Left inside where another attempt must follow, by these rules. */
-      const exchangeWithToken = (
-        header: string,
-        value: string,
-        rules: AttemptRules,
-      ): TaskEither<ApiError, E.Either<AttemptRules, O>> =>
-        pipe(
-          exchange({ ...request, headers: { ...request.headers, [header]: value } }, () => [
-            ...secrets,
-            value,
-            ...sentTexts(),
-          ]),
-          TE.map((answer) => E.right<AttemptRules, O>(answer)),
-          TE.orElse((error) => {
-            if (
-              rules.mayRenew &&
-              isTokenExpiry({ header, idempotent: route.idempotent }, error) &&
-              token.invalidate(value, minTokenAge(error))
-            )
-              return TE.right(E.left({ ...rules, mayRenew: false, unusedTurns: 0 }))
-            const { early } = rules
-            return statusOf(error) === 401 && early.length < maxEarlyAttempts && token.isNew()
-              ? TE.right(
-                  E.left({ ...rules, early: [...early, { error, delay: retryDelay(early.length, clock.random()) }] }),
-                )
-              : TE.left(error)
-          }),
-        )
-
-      /**
-       * The token may expire while a request waits for its turn. Then another is exchanged in a turn of its own. Only
-       * where tokens live shorter than the time between two turns the request and an exchange share one, in place of
-       * those that were not used.
-       */
-      const exchangeInTurn = (
-        header: string,
-        issued: string,
-        rules: AttemptRules,
-      ): TaskEither<ApiError, E.Either<AttemptRules, O>> =>
-        pipe(
-          TE.Do,
-          TE.flatMap(() => {
-            const current = token.currentToken()
-            if (O.isSome(current)) return exchangeWithToken(header, current.value, rules)
-            if (rules.unusedTurns < maxUnusedTurns)
-              return TE.right(E.left({ ...rules, unusedTurns: rules.unusedTurns + 1 }))
-            return pipe(
-              mayPair ? token.renewNow : TE.right(issued),
-              TE.flatMap((value) => exchangeWithToken(header, value, rules)),
-            )
-          }),
-        )
-
-      const attempt = (rules: AttemptRules): TaskEither<ApiError, O> => {
-        const header = route.tokenHeader
-        if (header === undefined) return throttle.run(exchange(request, () => [...secrets, ...sentTexts()]))
-        return pipe(
-          token.getToken,
-          TE.flatMap((issued) => throttle.run(exchangeInTurn(header, issued, rules))),
-          TE.flatMap(
-            E.match(
-              (next) => {
-                const failed = next.early.length > rules.early.length ? next.early.at(-1) : undefined
-                return failed === undefined ? attempt(next) : TE.flatMap(() => attempt(next))(waitForRetry(failed))
-              },
-              (answer) => TE.right(answer),
-            ),
-          ),
-        )
-      }
-
-      return pipe(
-        attempt({ mayRenew: true, unusedTurns: 0, early: [] }),
-        TE.mapLeft(limitWait(retryLimits.maxWait)),
-        retryRequest(policy(route.idempotent), waitForRetry),
-      )
+  return (route) => (input) => {
+    const call = {
+      route,
+      request: encodeRequest(baseUrl)(route)(input),
+      sentTexts: () => collectTexts(route.request.encode(input)).filter((text) => text.length > 2),
     }
+    return pipe(
+      route.tokenHeader === undefined
+        ? throttle.run(exchange(options, call))
+        : exchangeWithToken(options, call, route.tokenHeader),
+      TE.mapLeft(limitWait(retryLimits.maxWait)),
+      retryRequest(policy(route.idempotent), waitForRetry(options, route.name)),
+    )
   }
 }

@@ -510,11 +510,11 @@ describe('a token is renewed', () => {
   })
 
   test.each([
-    // The new token is tried three times more, while it may be too new.
+    // The new token is tried once more, since it may be too new.
     [
       'that can be renewed, once',
       true,
-      ['/token', exportReviews.path, '/token', ...Array.from({ length: 4 }, () => exportReviews.path)],
+      ['/token', exportReviews.path, '/token', exportReviews.path, exportReviews.path],
     ],
     ['that is configured, not at all', false, [exportReviews.path]],
   ])('after a 401 in every body with status 200, for a token %s', async (_, renewable, expected) => {
@@ -571,11 +571,11 @@ describe('a token that the service does not know yet when it is issued', () => {
       const { answer, waits, exchanges } = await ask(delay, route, refusal)
       expect(answer).toMatchObject({ _tag: 'Right' })
       expect(exchanges).toBe(2)
-      expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeLessThan(2 * delay + 500)
+      expect(waits).toEqual([2000])
     }
   })
 
-  test('is exchanged twice for many requests', async () => {
+  test('is exchanged few times for many requests', async () => {
     const { started, useClock } = startService(400, 'status')
     const { url, seen } = await started
     const { send, clock } = startClient(url, { credentials: applicationCredentials(`${url}/token`) })
@@ -587,24 +587,24 @@ describe('a token that the service does not know yet when it is issued', () => {
     }
     const answers = (await Promise.all(Array.from({ length: 8 }, sendTen))).flat()
     expect(answers.filter(E.isLeft)).toEqual([])
-    expect(seen.filter((one) => one.url === '/token')).toHaveLength(2)
+    expect(seen.filter((one) => one.url === '/token').length).toBeLessThanOrEqual(3)
   })
 
   test('is wrong after some seconds', async () => {
     const { answer, waits, exchanges } = await ask(60_000, askRoute, 'status')
     expect(answer).toMatchObject({ left: { _tag: 'Http', status: 401 } })
     expect(exchanges).toBe(2)
-    expect(waits).toEqual([250, 500, 1000])
+    expect(waits).toEqual([2000])
   })
 })
 
 describe('a token exchange takes a turn of the rate limit', () => {
   test.each([
-    ['lives long', 3600, 60],
-    ['expires while other requests wait', 5, 60],
-    ['expires before the next turn', 0.5, 60],
-    ['expires while other requests wait, few of which there are a minute', 160, 2],
-  ])('where a token %s: %d s, %d requests a minute', async (_, expiresIn, perMinute) => {
+    ['lives long', 3600, 60, true],
+    ['expires while other requests wait', 5, 60, true],
+    ['expires while other requests wait, few of which there are a minute', 160, 2, true],
+    ['expires before the next turn, so that the service refuses it', 0.5, 60, false],
+  ])('where a token %s: %d s, %d requests a minute', async (_, expiresIn, perMinute, isEnough) => {
     const { clock } = createFakeClock()
     const interval = minInterval(perMinute)
     const sentAt: number[] = []
@@ -637,7 +637,6 @@ describe('a token exchange takes a turn of the rate limit', () => {
       baseUrl: new URL('https://service.example'),
       token: createExchangeTokenSource(exchange, transport.exchange, clock, { waitForTurn: throttle.run }),
       throttle,
-      mayPair: perMinute >= 4 * concurrency,
       transport,
       retryLimits: { maxAttempts: 1, maxWait: 0 },
       clock,
@@ -650,7 +649,8 @@ describe('a token exchange takes a turn of the rate limit', () => {
       return answers
     }
     const answers = (await Promise.all(Array.from({ length: concurrency }, sendTen))).flat()
-    expect(answers.every(E.isRight)).toBe(true)
+    expect(answers.every(E.isRight)).toBe(isEnough)
+    if (!isEnough) expect(answers.filter(E.isLeft)[0]).toMatchObject({ left: { _tag: 'Http', status: 401 } })
     for (const from of sentAt)
       expect(sentAt.filter((at) => at >= from && at < from + 60_000).length).toBeLessThanOrEqual(perMinute)
   })

@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
 import { createExchangeTokenSource, createStaticTokenSource } from '../../../connector/api/http/token'
-import { parseLifetime, type TokenExchange } from '../../../connector/api/http/token-exchange'
+import type { TokenExchange } from '../../../connector/api/http/token-exchange'
 import { createTransport } from '../../../connector/api/http/transport'
 import { createFakeClock } from '../../support/clock'
 import { type Reply, sendJson, startServer } from '../../support/listen'
@@ -44,7 +44,7 @@ const cause = (result: E.Either<ApiError, string>) =>
 test('a configured token is used as it is, without the line end of the file it came from', async () => {
   const source = createStaticTokenSource('abc\n')
   expect(await source.getToken()).toEqual(E.right('abc'))
-  expect(source.invalidate('abc', 0)).toBe(false)
+  expect(source.refuse('abc', 0)).toBe(false)
 })
 
 test('a configured token that no header can carry is refused with a message that names the config key', async () => {
@@ -134,31 +134,6 @@ test.each([
 )
 
 const servedAt = Date.parse('2019-10-01T17:14:46Z')
-test.each<[unknown, number | undefined]>([
-  [1800, 1_800_000],
-  ['1800', 1_800_000],
-  [2_592_000, 86_400_000],
-  [1_569_951_886, 1_800_000],
-  ['1569951886', 1_800_000],
-  [1_569_951_886_000, 1_800_000],
-  ['2019-10-01 17:44:46', 1_800_000],
-  ['2019-10-01T17:44:46', 1_800_000],
-  ['2019-10-01T17:44:46.500', 1_800_500],
-  ['2019-10-01T17:44:46Z', 1_800_000],
-  ['2019-10-01T19:44:46+02:00', 1_800_000],
-  ['2019-10-01T19:44:46+0200', 1_800_000],
-  ['2019-10-01 17:14:46', undefined],
-  ['2019-10-02 17:14:47', undefined],
-  ['2019-13-01 17:44:46', undefined],
-  [-5, undefined],
-  [0, undefined],
-  ['', undefined],
-  [{}, undefined],
-  [true, undefined],
-])('the expiry %j means a lifetime of %j ms', (expiry, lifetime) => {
-  expect(parseLifetime(expiry, servedAt)).toBe(lifetime)
-})
-
 test('the expiry counts by the Date of the answer, not by our clock', async () => {
   const { source, notices, pass } = await createTokens((_, response, count) =>
     sendJson(
@@ -176,65 +151,18 @@ test('the expiry counts by the Date of the answer, not by our clock', async () =
   expect(notices).toEqual([])
 })
 
-test('a token that is refused before its end is renewed after 25 minutes from then on', async () => {
-  const { source, pass } = await createTokens((_, response, count) =>
-    sendJson(response, 200, { accessToken: `t${count}`, expiresIn: 36_000 }),
+test('a refused application is asked about once', async () => {
+  const { source, issuer } = await createTokens((_, response) =>
+    sendJson(response, 200, { status: { code: 401, message: 'Invalid application' } }),
   )
-  await source.getToken()
-  pass(1_900_000)
-  expect(source.invalidate('t1', 60_000)).toBe(true)
-  await source.getToken()
-  pass(1_499_000)
-  expect(await source.getToken()).toEqual(E.right('t2'))
-  pass(2000)
-  expect(await source.getToken()).toEqual(E.right('t3'))
-})
-
-test('the age of a token also counts by the clock of the service', async () => {
-  const { source } = await createTokens((_, response, count) =>
-    sendJson(response, 200, { accessToken: `t${count}` }, { Date: new Date(servedAt).toUTCString() }),
-  )
-  await source.getToken()
-  source.noteServiceTime(servedAt + 59_000)
-  expect(source.invalidate('t1', 60_000)).toBe(false)
-  source.noteServiceTime(servedAt + 60_000)
-  source.noteServiceTime(servedAt)
-  expect(source.invalidate('t1', 60_000)).toBe(true)
-})
-
-const acceptFormer: Reply = ({ body }, response, count) =>
-  body.startsWith('{"applicationId"')
-    ? sendToken({} as never, response, count)
-    : sendJson(response, 200, { status: { code: 401, message: 'Invalid application' } })
-
-test('the form of former versions is tried once where the default is refused, and told with the settings for it', async () => {
-  const { source, issuer, notices, pass } = await createTokens(acceptFormer)
-  expect(await source.getToken()).toEqual(E.right('t2'))
-  pass(3_500_000)
-  expect(await source.getToken()).toEqual(E.right('t3'))
-  expect(issuer.seen).toHaveLength(3)
-  expect(notices).toEqual([
-    expect.stringContaining('{"encoding":"json","id_field":"applicationId","secret_field":"applicationSecret"}'),
-  ])
-})
-
-test('a form that is configured whole is the only one', async () => {
-  const form = { encoding: 'form', id_field: 'a', secret_field: 'b' } as const
-  const { source, issuer } = await createTokens(acceptFormer, form)
   expect(cause(await source.getToken()).cause.message).toMatch(/refused the application \(200, status\.code 401\)/)
-  expect(issuer.seen).toHaveLength(1)
-})
-
-test.each([[404], [429], [503]])('a %i is not about the form of the request', async (status) => {
-  const { source, issuer } = await createTokens((_, response) => sendJson(response, status))
-  expect(E.isLeft(await source.getToken())).toBe(true)
   expect(issuer.seen).toHaveLength(1)
 })
 
 test.each([
   ['an outage', { code: 503, message: 'Service temporarily unavailable' }],
   ['a rate limit', { code: 'E1', message: 'Too many requests' }],
-])('%s told in a 200 is transient, and not about the form of the request', async (_, status) => {
+])('%s inside a 200 is transient', async (_, status) => {
   const { source, issuer } = await createTokens((_, response) =>
     sendJson(response, 200, { status }, { 'Retry-After': '9' }),
   )
@@ -285,9 +213,9 @@ test('many requests that wait for a token make one exchange', async () => {
 test('a refusal of an older token keeps the newer one', async () => {
   const { source } = await createTokens(sendToken)
   await source.getToken()
-  expect(source.invalidate('t1', 0)).toBe(true)
+  expect(source.refuse('t1', 0)).toBe(true)
   await source.getToken()
-  expect(source.invalidate('t1', 0)).toBe(true)
+  expect(source.refuse('t1', 0)).toBe(true)
   expect(await source.getToken()).toEqual(E.right('t2'))
 })
 
@@ -295,9 +223,9 @@ test('a refusal does not invalidate a token younger than the given age', async (
   const { source, pass } = await createTokens(sendToken)
   await source.getToken()
   pass(59_000)
-  expect(source.invalidate('t1', 60_000)).toBe(false)
+  expect(source.refuse('t1', 60_000)).toBe(false)
   pass(1000)
-  expect(source.invalidate('t1', 60_000)).toBe(true)
+  expect(source.refuse('t1', 60_000)).toBe(true)
 })
 
 test('a token is used to its end while the issuer is down', async () => {

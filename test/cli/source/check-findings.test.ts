@@ -4,7 +4,7 @@ import { sourceCheckCommand } from '../../../connector/cli/feedback-source'
 import { writeTempFile } from '../../support/files'
 import { dayMs, type ObservedService, startObservedService } from '../../support/observed-service'
 import { runCommand } from '../../support/run-command'
-import { sandboxConfig, startSmallSandbox } from '../../support/sandbox'
+import { applicationCredentials, sandboxConfig, startSmallSandbox } from '../../support/sandbox'
 
 type ToldFinding = { readonly finding: string; readonly known: boolean; readonly text: string; readonly value: unknown }
 
@@ -326,16 +326,13 @@ describe('the requests of check', () => {
 describe.each(['specification', 'published'] as const)('check of a sandbox like the %s', (like) => {
   it('tells what it has found out, in words, as JSON and as one message of a platform', async () => {
     const sandbox = await startSmallSandbox({ like, reviews: 1200 })
-    const { url, applicationId, applicationSecret, tokenUrl } = sandbox
-    const more = like === 'published' ? {} : { token_url: tokenUrl }
+    const { url, applicationId, applicationSecret } = sandbox
     const config = sandboxConfig(sandbox, {
       entities: { location_ids: ['1001', 'nowhere'], entity_ids: ['10'] },
-      credentials: {
-        auth_type: 'application',
-        application_id: applicationId,
-        application_secret: applicationSecret,
-        ...more,
-      },
+      credentials:
+        like === 'specification'
+          ? applicationCredentials(sandbox)
+          : { auth_type: 'application', application_id: applicationId, application_secret: applicationSecret },
     })
     const { of, warnings, status } = await checkConfig(config)
     expect([status, url]).toEqual([0, config.base_url])

@@ -87,20 +87,6 @@ describe('an application with an id and a secret alone', () => {
     expect(Math.min(...ages)).toBeGreaterThanOrEqual(25)
   })
 
-  it('goes on with the form of former versions, and says which settings ask for it at once', async () => {
-    const sandbox = await startSmallSandbox({ like: 'specification' })
-    const former = applicationConfig(sandbox, { token_url: '/oauth/token' })
-    const { status, ids, logs } = await read(former)
-    expect(status).toBe(0)
-    expect(ids).toHaveLength(100)
-    expect(logs.filter((line) => line.includes('credentials.token_request'))).toEqual([
-      expect.stringContaining('"encoding":"json"'),
-    ])
-    const settled = { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' }
-    const told = await read(applicationConfig(sandbox, { token_url: sandbox.tokenUrl, token_request: settled }))
-    expect(told.logs.filter((line) => line.includes('credentials.token_request'))).toEqual([])
-  })
-
   const withIssuer = async (reply: Reply) => {
     const granted = new Map([['issued-token', operationNames]])
     const [sandbox, issuer] = [await startPublished({ granted }), await startServer(reply)]
