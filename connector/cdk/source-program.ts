@@ -7,6 +7,7 @@ import { configFailure, type Failure } from './failure'
 import type { Message } from './message'
 import type { CommandIo } from './program/command'
 import { limitHeap } from './program/heap'
+import type { CommandOption } from './program/options'
 import { type ReadRun, readStreams } from './read'
 import { redactFailure } from './redact'
 import { defined } from './schema'
@@ -148,6 +149,13 @@ export type MessageCopy = {
 
 /** How a run ended: every stream finished, at least one failed, or a signal stopped the run. */
 export type ReadOutcome = 'complete' | 'failed' | 'stopped'
+
+/** The state that a read is given, over both protocols. */
+export const stateOption = {
+  type: 'string',
+  value: 'FILE',
+  help: 'The state to continue from; everything is read if left out',
+} as const satisfies CommandOption
 
 /** What a run reads, and from where it goes on. `order`: the streams in another order than the source's. */
 type ReadSelection<Env> = Pick<ReadRun<Env>, 'catalog' | 'state' | 'previous' | 'holdsRows' | 'derives'> & {

@@ -5,11 +5,17 @@ import { readJsonFile, readStateFile } from '../config/files'
 import { addFilePath } from '../config/format'
 import { loadConfig } from '../config/load'
 import { configFailure } from '../failure'
-import { defineCommand } from '../program/command'
+import { type CommandIo, defineCommand } from '../program/command'
 import { CommandError, getOrThrow, runOrThrow } from '../program/error'
 import type { CommandOption } from '../program/options'
 import { defined } from '../schema'
-import { consumeMessages, type MessageConsumer, type SourceProgram } from '../source-program'
+import {
+  consumeMessages,
+  type MessageConsumer,
+  type ReadOutcome,
+  type SourceProgram,
+  stateOption,
+} from '../source-program'
 import { decodeAirbyteState } from '../state-file'
 import { decodeConfiguredCatalog, sourceCatalogLine, sourceSpecLine } from './catalog'
 import { connectionStatusLine, createAirbyteEncoder } from './encode'
@@ -56,7 +62,7 @@ export const loadAirbyteState = async (path: string | undefined): Promise<Source
 /** The commands of an Airbyte source. `--config ENV` reads variables whose names start with the source's name. */
 export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<Config, Env>) => {
   const prefix = source.name.toUpperCase()
-  const loadSourceConfig = (io: Parameters<typeof loadConfig>[0], paths: ReadonlyArray<string>): Promise<Config> =>
+  const loadSourceConfig = (io: CommandIo, paths: ReadonlyArray<string>): Promise<Config> =>
     loadConfig(io, source.format, paths, prefix)
   const configOption = configOptionFor(prefix)
   return {
@@ -98,38 +104,45 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
       options: {
         config: configOption,
         catalog: configuredCatalogOption,
-        state: { type: 'string', value: 'FILE', help: 'The state to continue from; everything is read if left out' },
+        state: stateOption,
       },
       examples: [`source-${source.name} read --config config.json --catalog catalog.json --state state.json`],
       run: async (io, { options }) => {
         const config = await loadSourceConfig(io, options.config)
         const configured = await loadAirbyteCatalog(options.catalog)
         const state = await loadAirbyteState(options.state)
-        const encoder = createAirbyteEncoder({ now: Date.now })
-        const print: MessageConsumer = async (message) => {
-          for (const text of encoder.encode(message).lines) await io.print(text)
-        }
-        // A broken output shows itself where a record is printed.
-        const warn = (message: string) => void print({ _tag: 'Log', level: 'warn', message }).catch(() => undefined)
-        const open = await source.connect('airbyte', config, {
-          stop: io.stop,
-          variables: io.env,
-          onNotice: warn,
-        })
-        const catalog = toSelections(open.streams)(configured)
-        describeOtherCursors(open.streams, configured).forEach(warn)
-        const copy = await source.openCopy?.(config)
-        const consumers = copy === undefined ? [print] : [print, copy.write]
-        const outcome = await consumeMessages(
-          io,
-          open,
-          { catalog, state, ...defined({ holdsRows: copy?.holdsRows }) },
-          consumers,
-        )
-        await copy?.finish()
-        await open.close?.()
+        const outcome = await readAsAirbyte(io, source, config, configured, state)
         return outcome === 'failed' ? 1 : 0
       },
     }),
   }
+}
+
+/** Prints the selected streams as Airbyte messages. */
+const readAsAirbyte = async <Config, Env>(
+  io: CommandIo,
+  source: SourceProgram<Config, Env>,
+  config: Config,
+  configured: ConfiguredCatalog,
+  state: SourceState,
+): Promise<ReadOutcome> => {
+  const encoder = createAirbyteEncoder({ now: Date.now })
+  const print: MessageConsumer = async (message) => {
+    for (const text of encoder.encode(message).lines) await io.print(text)
+  }
+  // A broken output shows itself where a record is printed.
+  const warn = (message: string) => void print({ _tag: 'Log', level: 'warn', message }).catch(() => undefined)
+  const open = await source.connect('airbyte', config, { stop: io.stop, variables: io.env, onNotice: warn })
+  const catalog = toSelections(open.streams)(configured)
+  describeOtherCursors(open.streams, configured).forEach(warn)
+  const copy = await source.openCopy?.(config)
+  const outcome = await consumeMessages(
+    io,
+    open,
+    { catalog, state, ...defined({ holdsRows: copy?.holdsRows }) },
+    copy === undefined ? [print] : [print, copy.write],
+  )
+  await copy?.finish()
+  await open.close?.()
+  return outcome
 }

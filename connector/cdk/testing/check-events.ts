@@ -9,6 +9,19 @@ type CheckedRun = {
   readonly states: ReadonlyMap<string | undefined, unknown>
 }
 
+/** A run that is checked, as far as its events were seen. */
+type Check = {
+  readonly hasStatuses: boolean
+  readonly problems: Array<string>
+  readonly records: Map<string, Array<Readonly<Record<string, unknown>>>>
+  readonly states: Map<string | undefined, unknown>
+  readonly declared: Map<string, DeclaredStream>
+  /** The last status of each stream. */
+  readonly statuses: Map<string, string>
+  /** How many records of a stream no state covers yet. */
+  readonly uncovered: Map<string, number>
+}
+
 /**
  * Goes through a run: each record fits the stream that was declared before it, states count right and follow the last
  * record, and where the protocol has statuses each stream starts and completes.
@@ -18,63 +31,75 @@ export const checkEvents = (
   catalog: ReadonlyArray<DeclaredStream>,
   hasStatuses: boolean,
 ): CheckedRun => {
-  const problems: string[] = []
-  const declared = new Map(hasStatuses ? catalog.map((stream) => [stream.name, stream]) : [])
-  const records = new Map<string, Array<Readonly<Record<string, unknown>>>>(catalog.map(({ name }) => [name, []]))
-  const statuses = new Map<string, string>()
-  const states = new Map<string | undefined, unknown>()
-  /** How many records no state covers yet. */
-  const uncovered = new Map<string, number>()
+  const check: Check = {
+    hasStatuses,
+    problems: [],
+    records: new Map(catalog.map(({ name }) => [name, []])),
+    states: new Map(),
+    declared: new Map(hasStatuses ? catalog.map((stream) => [stream.name, stream]) : []),
+    statuses: new Map(),
+    uncovered: new Map(),
+  }
+  for (const [i, event] of events.entries()) checkEvent(check, event, i + 1)
+  for (const stream of catalog) checkEnd(check, stream)
+  return check
+}
 
-  const checkRecord = (name: string, record: Readonly<Record<string, unknown>>): void => {
-    const stream = declared.get(name)
-    if (stream === undefined) {
-      problems.push(`${name} is not declared before its first record`)
+const checkEvent = (check: Check, event: RunEvent, line: number): void => {
+  const { problems, records, declared, statuses } = check
+  switch (event.type) {
+    case 'schema':
+      declared.set(event.stream.name, event.stream)
+      if (!records.has(event.stream.name)) problems.push(`${event.stream.name} is not in the catalog`)
       return
-    }
-    if (hasStatuses && !['STARTED', 'RUNNING'].includes(statuses.get(name) ?? ''))
-      problems.push(`${name} has a record before its status STARTED or after its end`)
-    for (const attribute of stream.key)
-      if ((record[attribute] ?? null) === null) problems.push(`${name} has a record without its key ${attribute}`)
-    problems.push(...findDifferences(stream.schema, record, name))
-    records.get(name)?.push(record)
-    uncovered.set(name, (uncovered.get(name) ?? 0) + 1)
+    case 'record':
+      checkRecord(check, event.stream, event.record)
+      return
+    case 'state':
+      checkState(check, event)
+      return
+    case 'status':
+      statuses.set(event.stream, event.status)
+      return
+    case 'error':
+      problems.push(event.message)
+      return
+    case 'unreadable':
+      problems.push(`line ${line} of stdout is no message of the protocol`)
   }
+}
 
-  events.forEach((event, i) => {
-    switch (event.type) {
-      case 'schema':
-        declared.set(event.stream.name, event.stream)
-        if (!records.has(event.stream.name)) problems.push(`${event.stream.name} is not in the catalog`)
-        return
-      case 'record':
-        checkRecord(event.stream, event.record)
-        return
-      case 'state': {
-        const { stream, state, count } = event
-        const expected = stream === undefined ? undefined : (uncovered.get(stream) ?? 0)
-        if (count !== undefined && count !== expected)
-          problems.push(`${stream} has a state that counts ${count} records after ${expected}`)
-        if (stream === undefined) uncovered.clear()
-        else uncovered.delete(stream)
-        states.set(stream, state)
-        return
-      }
-      case 'status':
-        statuses.set(event.stream, event.status)
-        return
-      case 'error':
-        problems.push(event.message)
-        return
-      case 'unreadable':
-        problems.push(`line ${i + 1} of stdout is no message of the protocol`)
-    }
-  })
-
-  for (const { name, isIncremental } of catalog) {
-    if (!declared.has(name)) problems.push(`${name} has no SCHEMA`)
-    if (isIncremental && (uncovered.get(name) ?? 0) > 0) problems.push(`${name} has no state after its last record`)
-    if (hasStatuses && statuses.get(name) !== 'COMPLETE') problems.push(`${name} does not end with the status COMPLETE`)
+const checkRecord = (check: Check, name: string, record: Readonly<Record<string, unknown>>): void => {
+  const { hasStatuses, problems, records, declared, statuses, uncovered } = check
+  const stream = declared.get(name)
+  if (stream === undefined) {
+    problems.push(`${name} is not declared before its first record`)
+    return
   }
-  return { problems, records, states }
+  if (hasStatuses && !['STARTED', 'RUNNING'].includes(statuses.get(name) ?? ''))
+    problems.push(`${name} has a record before its status STARTED or after its end`)
+  for (const attribute of stream.key)
+    if ((record[attribute] ?? null) === null) problems.push(`${name} has a record without its key ${attribute}`)
+  problems.push(...findDifferences(stream.schema, record, name))
+  records.get(name)?.push(record)
+  uncovered.set(name, (uncovered.get(name) ?? 0) + 1)
+}
+
+const checkState = (
+  { problems, states, uncovered }: Check,
+  { stream, state, count }: Extract<RunEvent, { readonly type: 'state' }>,
+): void => {
+  const expected = stream === undefined ? undefined : (uncovered.get(stream) ?? 0)
+  if (count !== undefined && count !== expected)
+    problems.push(`${stream} has a state that counts ${count} records after ${expected}`)
+  if (stream === undefined) uncovered.clear()
+  else uncovered.delete(stream)
+  states.set(stream, state)
+}
+
+const checkEnd = (check: Check, { name, isIncremental }: DeclaredStream): void => {
+  const { hasStatuses, problems, declared, statuses, uncovered } = check
+  if (!declared.has(name)) problems.push(`${name} has no SCHEMA`)
+  if (isIncremental && (uncovered.get(name) ?? 0) > 0) problems.push(`${name} has no state after its last record`)
+  if (hasStatuses && statuses.get(name) !== 'COMPLETE') problems.push(`${name} does not end with the status COMPLETE`)
 }
