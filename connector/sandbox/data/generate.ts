@@ -173,12 +173,14 @@ SELECT
   CASE WHEN is_survey THEN least(5, stars + ${pick('access', 2)}) END AS access_rating,
   one AS first_phrase, two AS second_phrase, three AS third_phrase,
   ${wordCount('one', 'two', 'three')} AS words,
-  CASE WHEN stars < 3 AND phrases > 0 AND ${pick('liable', 3)} = 0 THEN ${pick('liability', liabilities.length)} END AS liability,
+  CASE WHEN stars < 3 AND phrases > 0 AND ${pick('liable', 3)} = 0
+    THEN ${pick('liability', liabilities.length)} END AS liability,
   CASE WHEN has_task THEN 3000001 + i END AS task_id,
   CASE WHEN has_task THEN ['pending', 'completed'][1 + ${pick('closed', 2)}] END AS task_status,
   CASE WHEN has_task THEN ${pick('owner', ownerCount)} END AS task_owner,
   CASE WHEN answer_number = 0 THEN ${pick('words', operatorAnswers.length)} END AS answer,
-  CASE WHEN answer_number = 0 THEN epoch_ms(greatest(arrived, modified - 60000 * ${pick('answered', 60)})) END AS answered,
+  CASE WHEN answer_number = 0
+    THEN epoch_ms(greatest(arrived, modified - 60000 * ${pick('answered', 60)})) END AS answered,
   CASE WHEN is_survey AND ${pick('visit', 3)} > 0 THEN 'VR-' || (20000001 + i) ELSE '' END AS visit_record_id,
   NULL AS original, NULL AS original_brand, NULL AS original_comment
 FROM written`
@@ -206,9 +208,8 @@ export const seedDatabase = async (database: Database, data: SeedOptions): Promi
   await database.run(tableDefinitions)
   await seedDimensions(database, data)
   // The rows of a page lie together, since the exports are read in the order of this time.
-  await database.run(
-    `INSERT INTO review ${selectReviews(data.seed, 0, data.reviews, createReviewTimes(data), createIdPools(data))} ORDER BY modified, id`,
-  )
+  const reviews = selectReviews(data.seed, 0, data.reviews, createReviewTimes(data), createIdPools(data))
+  await database.run(`INSERT INTO review ${reviews} ORDER BY modified, id`)
   await database.run(`INSERT INTO deleted ${selectDeletions(data)}`)
   await database.run(`INSERT INTO setting VALUES ('seed', ${data.seed}), ('next', ${data.reviews})`)
   await database.run(indexDefinitions)
@@ -234,6 +235,11 @@ const selectDeletions = ({ reviews, seed, years, until }: SeedOptions): string =
   const pick = createPicker(seed)
   const count = Math.floor(reviews / 50)
   const gap = (years * yearMs) / Math.max(1, count)
-  return `SELECT ${reviewIdAt('(50 * i)')} + 7, [${reviewSources.map(([id]) => id).join(', ')}][1 + ${pick('deleted', reviewSources.length)}],
-    epoch_ms((${until - years * yearMs} + (i + ${pick('deletion', 1000)} / 1000.0) * ${gap})::BIGINT) FROM range(${count}) AS t(i)`
+  const sourceIds = reviewSources.map(([id]) => id).join(', ')
+  return `
+    SELECT
+      ${reviewIdAt('(50 * i)')} + 7,
+      [${sourceIds}][1 + ${pick('deleted', reviewSources.length)}],
+      epoch_ms((${until - years * yearMs} + (i + ${pick('deletion', 1000)} / 1000.0) * ${gap})::BIGINT)
+    FROM range(${count}) AS t(i)`
 }

@@ -47,10 +47,12 @@ const fillDatabase = async (database: Database, { db, from }: DataFiles, data: S
  * reviews; or no such rows.
  */
 const addRestorableTable = async (database: Database): Promise<void> => {
-  const columns = 'SELECT table_name AS name, list(column_name ORDER BY column_index) AS columns FROM duckdb_columns()'
-  const older = await database.scalar(
-    `WITH tables AS (${columns} GROUP BY ALL) SELECT name FROM tables WHERE name <> 'review' AND columns = (SELECT columns FROM tables WHERE name = 'review')`,
-  )
+  const older = await database.scalar(`
+    WITH tables AS (
+      SELECT table_name AS name, list(column_name ORDER BY column_index) AS columns FROM duckdb_columns() GROUP BY ALL
+    )
+    SELECT name FROM tables
+    WHERE name <> 'review' AND columns = (SELECT columns FROM tables WHERE name = 'review')`)
   await database.run(
     older === undefined
       ? 'CREATE TABLE restorable AS FROM review WHERE false'
@@ -140,13 +142,23 @@ const longestComment = `(SELECT max_by(response, length(response)) FROM (
 const insertReviews = (columns: ReadonlyArray<Column>): string => {
   const get = (name: string, expression?: string): string => columnOrNull(columns, name, expression)
   const id = (object: string): string => get(object, `TRY_CAST(r.${object}->>'$.id' AS BIGINT)`)
-  return `INSERT INTO review BY NAME
+  return `
+    INSERT INTO review BY NAME
     SELECT *, coalesce(len(string_split(original_comment, ' ')), 0) AS words FROM (
-      SELECT r.id, ${get('surveyBarCode')} AS survey_bar_code, ${id('source')} AS source_id, ${id('location')} AS location_id,
-        ${id('provider')} AS provider_id, ${get('mentionTime', `r."mentionTime" AT TIME ZONE 'UTC'`)} AS mention,
-        r."modifiedTime" AT TIME ZONE 'UTC' AS modified, ${get('rating')} AS rating, ${id('taskDetails')} AS task_id,
-        ${get('taskDetails', `r."taskDetails"->>'$.status'`)} AS task_status, ${get('visitRecordId')} AS visit_record_id,
-        ${originalText(columns)} AS original, ${get('brand', 'r.brand::VARCHAR')} AS original_brand,
+      SELECT
+        r.id,
+        ${get('surveyBarCode')} AS survey_bar_code,
+        ${id('source')} AS source_id,
+        ${id('location')} AS location_id,
+        ${id('provider')} AS provider_id,
+        ${get('mentionTime', `r."mentionTime" AT TIME ZONE 'UTC'`)} AS mention,
+        r."modifiedTime" AT TIME ZONE 'UTC' AS modified,
+        ${get('rating')} AS rating,
+        ${id('taskDetails')} AS task_id,
+        ${get('taskDetails', `r."taskDetails"->>'$.status'`)} AS task_status,
+        ${get('visitRecordId')} AS visit_record_id,
+        ${originalText(columns)} AS original,
+        ${get('brand', 'r.brand::VARCHAR')} AS original_brand,
         ${get('contents', longestComment)} AS original_comment
       FROM imported_snapshot.reviews r WHERE ${undeletedCondition(columns)}
     )`
@@ -155,7 +167,10 @@ const insertReviews = (columns: ReadonlyArray<Column>): string => {
 /** SQL for the distinct objects that reviews refer to, each with its newest name. */
 const selectReferences = (columns: ReadonlyArray<Column>, object: string, more = ''): string =>
   `SELECT id, arg_max(name, modified) AS name ${more} FROM (
-     SELECT TRY_CAST(r.${object}->>'$.id' AS BIGINT) AS id, r.${object}->>'$.name' AS name, r."modifiedTime" AS modified,
+     SELECT
+       TRY_CAST(r.${object}->>'$.id' AS BIGINT) AS id,
+       r.${object}->>'$.name' AS name,
+       r."modifiedTime" AS modified,
        r.${object}->>'$.npi' AS npi
      FROM imported_snapshot.reviews r WHERE ${columnOrNull(columns, object, 'true')}
    ) WHERE id IS NOT NULL GROUP BY id`

@@ -11,8 +11,8 @@ CREATE TABLE source (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL);
 CREATE TABLE region (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL);
 CREATE TABLE brand (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL);
 CREATE TABLE location (
-  id BIGINT PRIMARY KEY, code VARCHAR NOT NULL UNIQUE, code_type VARCHAR, name VARCHAR, active BOOLEAN NOT NULL, avatar_id BIGINT, avatar_type VARCHAR,
-  region_id BIGINT, brand_id BIGINT, details VARCHAR
+  id BIGINT PRIMARY KEY, code VARCHAR NOT NULL UNIQUE, code_type VARCHAR, name VARCHAR, active BOOLEAN NOT NULL,
+  avatar_id BIGINT, avatar_type VARCHAR, region_id BIGINT, brand_id BIGINT, details VARCHAR
 );
 CREATE TABLE provider (id BIGINT PRIMARY KEY, name VARCHAR, npi VARCHAR);
 CREATE TABLE review (
@@ -20,10 +20,14 @@ CREATE TABLE review (
   mention TIMESTAMP, modified TIMESTAMP NOT NULL, rating DOUBLE, staff_rating DOUBLE, access_rating DOUBLE,
   first_phrase INTEGER, second_phrase INTEGER, third_phrase INTEGER, words INTEGER,
   liability INTEGER, task_id BIGINT, task_status VARCHAR, task_owner INTEGER,
-  answer INTEGER, answered TIMESTAMP, visit_record_id VARCHAR, original VARCHAR, original_brand VARCHAR, original_comment VARCHAR
+  answer INTEGER, answered TIMESTAMP, visit_record_id VARCHAR,
+  original VARCHAR, original_brand VARCHAR, original_comment VARCHAR
 );
 CREATE TABLE restorable AS FROM review;
-CREATE TABLE visit (id VARCHAR PRIMARY KEY, received TIMESTAMP NOT NULL, code VARCHAR, npi VARCHAR, record VARCHAR NOT NULL, reviewed BOOLEAN NOT NULL);
+CREATE TABLE visit (
+  id VARCHAR PRIMARY KEY, received TIMESTAMP NOT NULL, code VARCHAR, npi VARCHAR, record VARCHAR NOT NULL,
+  reviewed BOOLEAN NOT NULL
+);
 CREATE TABLE deleted (id BIGINT NOT NULL, source_id BIGINT, modified TIMESTAMP NOT NULL);
 `
 

@@ -39,8 +39,8 @@ const printRating = (
 ): ReadonlyArray<string> =>
   isPresent(rating)
     ? [
-        `{"id":${BigInt(row.id) * 10n + BigInt(n)},"question":"${question}","response":"${rating}","questionType":"Single ` +
-          `Choice (Rating)","questionCode":"${code}"}`,
+        `{"id":${BigInt(row.id) * 10n + BigInt(n)},"question":"${question}","response":"${rating}",` +
+          `"questionType":"Single Choice (Rating)","questionCode":"${code}"}`,
       ]
     : []
 
@@ -53,7 +53,9 @@ const printSentiment = (
   { feature, opinion, score, category, subCategory, tonality }: Phrase,
   n: number,
 ): string =>
-  `{"id":${BigInt(row.id) * 100n + BigInt(n + 1)},"reviewId":${row.id},"feature":"${feature}","opinion":"${opinion}","score":${printDouble(score)},"category":"${category}",${printSubCategory(subCategory, n)}"tonality":"${tonality}"}`
+  `{"id":${BigInt(row.id) * 100n + BigInt(n + 1)},"reviewId":${row.id},"feature":"${feature}",` +
+  `"opinion":"${opinion}","score":${printDouble(score)},"category":"${category}",` +
+  `${printSubCategory(subCategory, n)}"tonality":"${tonality}"}`
 
 const severities = ['low', 'medium', 'high']
 
@@ -61,7 +63,9 @@ const printLiabilities = (row: ReviewRow): string | undefined => {
   const [category, justification, level] = isPresent(row.liability) ? (liabilities[Number(row.liability)] ?? []) : []
   return level === undefined
     ? undefined
-    : `[{"liabilityId":${2n ** 63n - 1n - BigInt(row.id)},"severity":{"level":${level},"name":"${severities[level - 1]}"},"categoryName":"${category}","justification":"${justification}"}]`
+    : `[{"liabilityId":${2n ** 63n - 1n - BigInt(row.id)},` +
+        `"severity":{"level":${level},"name":"${severities[level - 1]}"},` +
+        `"categoryName":"${category}","justification":"${justification}"}]`
 }
 
 const printComment = (row: ReviewRow, commentPhrases: ReadonlyArray<Phrase>): ReadonlyArray<string> => {
@@ -99,7 +103,14 @@ const printTask = (row: ReviewRow): string | undefined => {
   if (!isPresent(row.task_id)) return undefined
   const owner = isPresent(row.task_owner) ? taskOwner(Number(row.task_owner)) : undefined
   const closure = row.task_status === 'completed' ? (reviewAnswer(row)?.closure ?? 'Resolved.') : undefined
-  return `{"id":${row.task_id}${printMember('status', printText(row.task_status))}${printMember('ownerEmail', printText(owner?.email ?? null))}${printMember('ownerName', printText(owner?.name ?? null))}${printMember('closureComment', printText(closure ?? null))}}`
+  return [
+    `{"id":${row.task_id}`,
+    printMember('status', printText(row.task_status)),
+    printMember('ownerEmail', printText(owner?.email ?? null)),
+    printMember('ownerName', printText(owner?.name ?? null)),
+    printMember('closureComment', printText(closure ?? null)),
+    '}',
+  ].join('')
 }
 
 const printEngagements = (row: ReviewRow): string => {

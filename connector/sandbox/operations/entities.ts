@@ -69,9 +69,10 @@ export const findEntities = async (database: Database, ids: RequestedIds): Promi
     if (requested.length === 0) continue
     const { table, keys, reviews } = idFamilies[name]
     const list = requested.map(quoteLiteral).join(', ')
-    const rows = await database.query(
-      `SELECT id::VARCHAR AS id, name, ${keys[1]} AS code FROM ${table} WHERE ${keys[0]} AND (id::VARCHAR IN (${list}) OR code IN (${list}))`,
-    )
+    const rows = await database.query(`
+      SELECT id::VARCHAR AS id, name, ${keys[1]} AS code
+      FROM ${table}
+      WHERE ${keys[0]} AND (id::VARCHAR IN (${list}) OR code IN (${list}))`)
     for (const id of requested) {
       const row = rows.find((one) => one.id === id || one.code === id)
       if (row === undefined) continue

@@ -52,7 +52,8 @@ type SelectionCache = {
 
 /** SQL for the first or last position among the rows with the same time as the row at a position. */
 const tieBoundary = (table: string, aggregate: 'min' | 'max', position: string): string =>
-  `(SELECT ${aggregate}(rowid) FROM ${table} WHERE modified = (SELECT modified FROM ${table} WHERE rowid = ${position}))`
+  `(SELECT ${aggregate}(rowid) FROM ${table}
+    WHERE modified = (SELECT modified FROM ${table} WHERE rowid = ${position}))`
 
 /**
  * SQL for the rows of a sorted table from position `first` to `last`, in a random order among equal times; only rows
@@ -68,7 +69,7 @@ const shuffleRows = (table: string, first: number, last: number, nonce: number):
 }
 
 /**
- * How many selections stay sorted: eight parts of a backfill read windows of their own by turns, and each of them
+ * How many selections stay sorted: eight shares of a backfill read windows of their own by turns, and each of them
  * several.
  */
 const maxSortedSelections = 32
@@ -106,21 +107,21 @@ export const createSelectionCache = (database: Database): SelectionCache => {
     readSlice: async ({ table, after, where, order, offset, limit, nonce }) => {
       const isAfter = `modified > epoch_ms(${after})`
       const sortedOrder = order === 'ties' ? 'modified_asc' : order
-      const sortedTable = await sortSelection(
-        `SELECT id, modified FROM ${table} WHERE ${order === 'id' ? `${where} AND ${isAfter}` : where} ORDER BY ${orderClause(sortedOrder, 0)}`,
-      )
+      const sortedTable = await sortSelection(`
+        SELECT id, modified FROM ${table}
+        WHERE ${order === 'id' ? `${where} AND ${isAfter}` : where}
+        ORDER BY ${orderClause(sortedOrder, 0)}`)
       const skipped =
         sortedOrder === 'modified_asc'
           ? Number(await database.scalar(`SELECT count(*) FROM ${sortedTable} WHERE NOT ${isAfter}`))
           : 0
       const [first, last] = [skipped + offset, skipped + offset + limit - 1]
-      const rows = await database.query(
-        `SELECT id::VARCHAR AS id, epoch_ms(modified) AS modified FROM (${
-          order === 'ties'
-            ? shuffleRows(sortedTable, first, last, nonce)
-            : `SELECT id, modified FROM ${sortedTable} WHERE rowid BETWEEN ${first} AND ${last} AND ${isAfter} ORDER BY rowid`
-        })`,
-      )
+      const slice =
+        order === 'ties'
+          ? shuffleRows(sortedTable, first, last, nonce)
+          : `SELECT id, modified FROM ${sortedTable}
+             WHERE rowid BETWEEN ${first} AND ${last} AND ${isAfter} ORDER BY rowid`
+      const rows = await database.query(`SELECT id::VARCHAR AS id, epoch_ms(modified) AS modified FROM (${slice})`)
       return rows.map(({ id, modified }) => ({ id: String(id), modified: Number(modified) }))
     },
     clear: () => {

@@ -31,10 +31,11 @@ export const listLocations = async (
     return E.left(badRequestError('page, size: expected whole numbers from 1'))
   const pageSize = Math.min(Number(size), 100)
   const totalCount = Number(await database.scalar('SELECT count(*) FROM location WHERE active'))
-  const rows = await database.query(
-    `SELECT id::VARCHAR AS id, name, code, code_type, details FROM location WHERE active
-     ORDER BY location.id ${sortDirection === 'DESC' ? 'DESC' : 'ASC'} LIMIT ${pageSize} OFFSET ${(Number(page) - 1) * pageSize}`,
-  )
+  const rows = await database.query(`
+    SELECT id::VARCHAR AS id, name, code, code_type, details FROM location
+    WHERE active
+    ORDER BY location.id ${sortDirection === 'DESC' ? 'DESC' : 'ASC'}
+    LIMIT ${pageSize} OFFSET ${(Number(page) - 1) * pageSize}`)
   const data = rows.map(({ id, name, code, code_type, details }) => {
     const attributes = typeof details === 'string' ? (parseExactJson(details) as Record<string, unknown>) : {}
     return {

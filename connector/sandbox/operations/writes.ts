@@ -48,8 +48,12 @@ export const saveVisitRecords = async (
     .map(({ id, record }) => ({ id, code: record.locationCode, npi: record.npi, record: JSON.stringify(record) }))
   if (rows.length > 0)
     await database.run(
-      `INSERT INTO visit SELECT row.id, epoch_ms(${now}), row.code, row.npi, row.record, false
-       FROM (SELECT unnest(from_json($rows, '[{"id":"VARCHAR","code":"VARCHAR","npi":"VARCHAR","record":"VARCHAR"}]')) AS row)
+      `INSERT INTO visit
+       SELECT row.id, epoch_ms(${now}), row.code, row.npi, row.record, false
+       FROM (
+         SELECT unnest(from_json(
+           $rows, '[{"id":"VARCHAR","code":"VARCHAR","npi":"VARCHAR","record":"VARCHAR"}]')) AS row
+       )
        QUALIFY row_number() OVER (PARTITION BY row.id) = 1
        ON CONFLICT DO NOTHING`,
       { rows: JSON.stringify(rows) },
@@ -108,10 +112,14 @@ export const saveLocations = async (
       { rows },
     )
     await database.run(
-      `INSERT INTO location SELECT last + n, code, "codeType", coalesce(name, code), true, 79000 + last + n, 'Location',
+      `INSERT INTO location
+       SELECT last + n, code, "codeType", coalesce(name, code), true, 79000 + last + n, 'Location',
          (SELECT min(id) + (last + n) % count(*) FROM region), (SELECT min(id) FROM brand), details
-       FROM (SELECT row.*, row_number() OVER (ORDER BY code) AS n, (SELECT coalesce(max(id), 1000) FROM location) AS last
-         FROM (${locationRows}) row WHERE row.active AND row.code NOT IN (SELECT code FROM location))`,
+       FROM (
+         SELECT row.*, row_number() OVER (ORDER BY code) AS n,
+           (SELECT coalesce(max(id), 1000) FROM location) AS last
+         FROM (${locationRows}) row WHERE row.active AND row.code NOT IN (SELECT code FROM location)
+       )`,
       { rows },
     )
   })
@@ -131,13 +139,16 @@ export const saveLocations = async (
  * longest.
  */
 const assignVisits = (arrivals: string): string => `
-UPDATE review SET source_id = ${reviewSources[0]?.[0]}, location_id = visit_location_id, provider_id = visit_provider_id, visit_record_id = visit_id,
-  survey_bar_code = coalesce(survey_bar_code, 'SV' || review_id)
+UPDATE review SET
+  source_id = ${reviewSources[0]?.[0]}, location_id = visit_location_id, provider_id = visit_provider_id,
+  visit_record_id = visit_id, survey_bar_code = coalesce(survey_bar_code, 'SV' || review_id)
 FROM (
   SELECT arrival.id AS review_id, waiting.id AS visit_id, l.id AS visit_location_id, p.id AS visit_provider_id
   FROM (SELECT id, row_number() OVER (ORDER BY id) AS position FROM (${arrivals})) arrival
-  JOIN (SELECT *, row_number() OVER (ORDER BY received, id) AS position FROM visit WHERE NOT reviewed AND hash(id) % 2 = 0) waiting
-    ON waiting.position = arrival.position
+  JOIN (
+    SELECT *, row_number() OVER (ORDER BY received, id) AS position FROM visit
+    WHERE NOT reviewed AND hash(id) % 2 = 0
+  ) waiting ON waiting.position = arrival.position
   JOIN location l ON l.code = waiting.code
   LEFT JOIN provider p ON p.npi = waiting.npi
 ) WHERE review.id = review_id;
@@ -194,14 +205,21 @@ UPDATE review SET modified = epoch_ms(${now}),
   third_phrase = CASE WHEN kind < 4 THEN NULL ELSE third_phrase END,
   words = CASE WHEN kind < 4 THEN ${wordCount('phrase')} ELSE words END,
   liability = CASE WHEN kind < 4 THEN NULL ELSE liability END,
-  task_status = CASE WHEN kind BETWEEN 4 AND 5 THEN CASE WHEN task_id IS NULL THEN 'pending' ELSE 'completed' END ELSE task_status END,
+  task_status = CASE
+    WHEN kind NOT BETWEEN 4 AND 5 THEN task_status
+    WHEN task_id IS NULL THEN 'pending'
+    ELSE 'completed'
+  END,
   task_owner = CASE WHEN kind BETWEEN 4 AND 5 THEN coalesce(task_owner, number % 40) ELSE task_owner END,
   task_id = CASE WHEN kind BETWEEN 4 AND 5 THEN coalesce(task_id, ${now} + number % 1000) ELSE task_id END,
   answer = CASE WHEN kind > 5 THEN number % ${operatorAnswers.length} ELSE answer END,
   answered = CASE WHEN kind > 5 THEN epoch_ms(${now}) ELSE answered END
 FROM (
   SELECT id AS changed_id, number, number % 8 AS kind, stars, ${phraseForRating('stars', 'number')} AS phrase
-  FROM (SELECT id, (hash(id * 3 + ${nonce}) % 1000003)::BIGINT AS number, 1 + (hash(id * 5 + ${nonce}) % 5)::BIGINT AS stars FROM ${selectReviewIds(count, nonce)})
+  FROM (
+    SELECT id, (hash(id * 3 + ${nonce}) % 1000003)::BIGINT AS number, 1 + (hash(id * 5 + ${nonce}) % 5)::BIGINT AS stars
+    FROM ${selectReviewIds(count, nonce)}
+  )
 ) WHERE id = changed_id`
 
 /** Deletes reviews and keeps their rows in the table `restorable`, so that they can be restored. */
@@ -212,8 +230,13 @@ DELETE FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)}`
 
 /** Restores deleted reviews with `now` as their modification time; the export of deleted reviews keeps them. */
 const restoreReviews = (count: number, nonce: number, now: number): string => `
-CREATE OR REPLACE TEMP TABLE restored AS SELECT id FROM restorable ORDER BY hash(id + ${nonce * 15485863}) LIMIT ${count};
-INSERT INTO review SELECT * REPLACE (epoch_ms(${now}) AS modified, ${patchOriginal(`'{"modifiedTime":"${toInstant(now)}"}'`)} AS original)
+CREATE OR REPLACE TEMP TABLE restored AS
+  SELECT id FROM restorable ORDER BY hash(id + ${nonce * 15485863}) LIMIT ${count};
+INSERT INTO review
+  SELECT * REPLACE (
+    epoch_ms(${now}) AS modified,
+    ${patchOriginal(`'{"modifiedTime":"${toInstant(now)}"}'`)} AS original
+  )
   FROM restorable WHERE id IN (SELECT id FROM restored);
 DELETE FROM restorable WHERE id IN (SELECT id FROM restored)`
 

@@ -7,7 +7,8 @@ import type { OperationName } from '../operations/operation'
 import type { SandboxService } from '../operations/service'
 import { type Churn, noChurn } from '../operations/writes'
 import { readBody, type ServiceKind } from './handlers'
-import { describeService, docsPage, indexPage } from './openapi'
+import { docsPage, indexPage } from './html-pages'
+import { describeService } from './openapi'
 import { jsonReply, type Reply, refusalReply } from './reply'
 
 /**
