@@ -16,6 +16,7 @@
  *   `toJsonSchema`
  * The other names serve the rooms of this connector and may change.
  */
+export { takeUntilAbort } from './abort'
 export {
   decodeConfiguredCatalog,
   destinationCatalogLine,
@@ -73,7 +74,6 @@ export {
   flatMapFeed,
   flatMapFeedEither,
   mapFeedFailure,
-  takeUntilAbort,
   unfoldFeed,
 } from './feed'
 export { decodeInput, decodeMixedInput } from './input'
@@ -165,12 +165,11 @@ export {
 } from './stream'
 export {
   copyDeadLetters,
-  hasOnlyRejections,
   noDeadLetters,
   openDeadLetterFile,
-  rejectionRemedy,
   syncFolder,
 } from './write/dead-letters'
 export { countReasons } from './write/reasons'
+export { hasOnlyRejections, rejectionRemedy } from './write/reject-policy'
 export { openResend } from './write/resend'
 export { type WriteResult, type WriteRun, writeToSinks } from './write/write'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { awaitUntilAbort, createConditionVariable, takeUntilAbort } from '../../connector/cdk/feed'
+import { awaitUntilAbort, takeUntilAbort } from '../../connector/cdk/abort'
 
 async function* endless() {
   for (let i = 0; ; i += 1) yield i
@@ -39,20 +39,4 @@ it('asks for no item after the signal', async () => {
   })()
   for await (const _ of takeUntilAbort(AbortSignal.abort(), counting)) throw new Error('an item after the signal')
   expect(asked).toBe(0)
-})
-
-it('waits for a condition until it holds, and checks it again only where it is notified', async () => {
-  const { notify, waitFor } = createConditionVariable()
-  let checks = 0
-  const reached = waitFor(() => {
-    checks += 1
-    return checks > 2
-  })
-  expect(checks).toBe(1)
-  notify()
-  await Promise.resolve()
-  expect(checks).toBe(2)
-  notify()
-  await reached
-  expect(checks).toBe(3)
 })

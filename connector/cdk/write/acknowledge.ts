@@ -5,15 +5,8 @@ import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from '../failure'
 import type { CheckpointMessage, Row, StateCounts } from '../message'
 import type { InputStream } from '../sink'
-import {
-  type DeadLetter,
-  type DeadLetters,
-  hasOnlyRejections,
-  type RecordCounts,
-  type RejectPolicy,
-  rejectionFailure,
-  zeroCounts,
-} from './dead-letters'
+import type { DeadLetter, DeadLetters } from './dead-letters'
+import { hasOnlyRejections, type RecordCounts, type RejectPolicy, rejectionFailure, zeroCounts } from './reject-policy'
 
 /**
  * What is known of a record. The record's text is kept only while it is pending: it may wait long behind others after

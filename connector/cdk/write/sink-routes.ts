@@ -5,7 +5,7 @@ import { continueAfterInput } from '../input'
 import type { InputRecord } from '../message'
 import type { InputExtent, InputStream, OpenSink, PreparedItem } from '../sink'
 import { withoutMarkedNames } from './byte-order-mark'
-import { type RecordCounts, type RejectPolicy, streamRejectionFailure } from './dead-letters'
+import { type RecordCounts, type RejectPolicy, streamRejectionFailure } from './reject-policy'
 
 /** A stream of the input and how its records are prepared for its sink. */
 export type SinkRoute = {

@@ -1,7 +1,6 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { configFailure, type Failure, systemFailure, unexpectedFailure } from '../failure'
-import { createConditionVariable } from '../feed'
 import type { MessageFeed } from '../input'
 import type { CheckpointMessage, Message, Row } from '../message'
 import type { InputStream, SinkNote } from '../sink'
@@ -9,7 +8,9 @@ import { toDeclaredStream } from '../stream'
 import { type AckError, type AckQueue, createAckQueue, type PendingRecord, type Rejection } from './acknowledge'
 import { type BatchersOptions, createBatchers } from './batch'
 import { withoutMarkedColumns } from './byte-order-mark'
-import type { DeadLetters, RecordCounts, RejectPolicy } from './dead-letters'
+import { createConditionVariable } from './condition-variable'
+import type { DeadLetters } from './dead-letters'
+import type { RecordCounts, RejectPolicy } from './reject-policy'
 import {
   describeBrokenEndings,
   describeRejections,

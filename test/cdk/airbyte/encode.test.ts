@@ -20,7 +20,8 @@ describe('encodeAirbyte', () => {
     [
       'a start',
       { _tag: 'Started', stream },
-      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"STARTED"}}}\n',
+      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,' +
+        '"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"STARTED"}}}\n',
     ],
     [
       'records, byte for byte, with an integer time',
@@ -37,23 +38,31 @@ describe('encodeAirbyte', () => {
         ],
       },
       '{"type":"RECORD","record":{"stream":"reviews","data":{"id":9007199254740993},"emitted_at":1700000000001}}\n' +
-        '{"type":"RECORD","record":{"stream":"reviews","data":{"id":2,"rating":null},"emitted_at":1700000000001,"meta":{"changes":[{"field":"rating","change":"NULLED","reason":"SOURCE_SERIALIZATION_ERROR"}]}}}\n',
+        '{"type":"RECORD","record":{"stream":"reviews","data":{"id":2,"rating":null},' +
+        '"emitted_at":1700000000001,"meta":{"changes":[{"field":"rating","change":"NULLED",' +
+        '"reason":"SOURCE_SERIALIZATION_ERROR"}]}}}\n',
     ],
     [
       'a state with its count as a double',
       { _tag: 'Checkpoint', stream: 'reviews', state: { modifiedTimeFrom: 'x' }, count: 5 },
-      '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"x"}},"sourceStats":{"recordCount":5.0}}}\n',
+      '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},' +
+        '"stream_state":{"modifiedTimeFrom":"x"}},"sourceStats":{"recordCount":5.0}}}\n',
     ],
     [
       'a wait',
       { _tag: 'Waiting', stream: 'reviews', until: 1700000060000.2 },
-      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"RUNNING","reasons":[{"type":"RATE_LIMITED","rate_limited":{"quota_reset":1700000060000}}]}}}\n',
+      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,' +
+        '"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"RUNNING",' +
+        '"reasons":[{"type":"RATE_LIMITED","rate_limited":{"quota_reset":1700000060000}}]}}}\n',
     ],
     [
       'a failed stream',
       { _tag: 'Failed', stream: 'reviews', failure: transientFailure('later', 'why') },
-      '{"type":"TRACE","trace":{"type":"ERROR","emitted_at":1700000000000,"error":{"message":"later","internal_message":"why","failure_type":"transient_error","stream_descriptor":{"name":"reviews"}}}}\n' +
-        '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"INCOMPLETE"}}}\n',
+      '{"type":"TRACE","trace":{"type":"ERROR","emitted_at":1700000000000,"error":{"message":"later",' +
+        '"internal_message":"why","failure_type":"transient_error",' +
+        '"stream_descriptor":{"name":"reviews"}}}}\n' +
+        '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,' +
+        '"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"INCOMPLETE"}}}\n',
     ],
     [
       'a log line',
@@ -63,7 +72,8 @@ describe('encodeAirbyte', () => {
     [
       'a state that came as text, without a count that is not known',
       { _tag: 'Checkpoint', stream: 'reviews', state: new JsonText('{"n":9007199254740993}'), count: Number.NaN },
-      '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"n":9007199254740993}}}}\n',
+      '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},' +
+        '"stream_state":{"n":9007199254740993}}}}\n',
     ],
     [
       'a received state with the counts of its records',
@@ -81,8 +91,10 @@ describe('encodeAirbyte', () => {
 
   it('prints an estimate of a stream whose count is known', () => {
     expect(lines({ _tag: 'Running', stream: 'reviews', total: 7 })).toBe(
-      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"RUNNING"}}}\n' +
-        '{"type":"TRACE","trace":{"type":"ESTIMATE","emitted_at":1700000000000,"estimate":{"name":"reviews","type":"STREAM","row_estimate":7}}}\n',
+      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,' +
+        '"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"RUNNING"}}}\n' +
+        '{"type":"TRACE","trace":{"type":"ESTIMATE","emitted_at":1700000000000,' +
+        '"estimate":{"name":"reviews","type":"STREAM","row_estimate":7}}}\n',
     )
   })
 

@@ -51,12 +51,17 @@ describe('createSingerEncoder', () => {
       finished('reviews'),
     ])
     expect(run.lines).toEqual([
-      '{"type":"SCHEMA","stream":"reviews","schema":{"type":["object"],"properties":{"id":{"type":["integer"]},"at":{"type":["string"]}},"required":["id"]},"key_properties":["id"],"bookmark_properties":["at"]}',
+      '{"type":"SCHEMA","stream":"reviews","schema":{"type":["object"],' +
+        '"properties":{"id":{"type":["integer"]},"at":{"type":["string"]}},"required":["id"]},' +
+        '"key_properties":["id"],"bookmark_properties":["at"]}',
       '{"type":"STATE","value":{"bookmarks":{"other":{"at":1}},"extra":true,"currently_syncing":"reviews"}}',
-      '{"type":"RECORD","stream":"reviews","record":{"id":9007199254740993},"time_extracted":"2026-01-01T00:00:00.000Z"}',
+      '{"type":"RECORD","stream":"reviews","record":{"id":9007199254740993},' +
+        '"time_extracted":"2026-01-01T00:00:00.000Z"}',
       '{"type":"RECORD","stream":"reviews","record":{"id": 2},"time_extracted":"2026-01-01T00:00:00.000Z"}',
-      '{"type":"STATE","value":{"bookmarks":{"other":{"at":1},"reviews":{"modifiedTimeFrom":"x"}},"extra":true,"currently_syncing":"reviews"}}',
-      '{"type":"STATE","value":{"bookmarks":{"other":{"at":1},"reviews":{"modifiedTimeFrom":"x"}},"extra":true,"currently_syncing":null}}',
+      '{"type":"STATE","value":{"bookmarks":{"other":{"at":1},"reviews":{"modifiedTimeFrom":"x"}},' +
+        '"extra":true,"currently_syncing":"reviews"}}',
+      '{"type":"STATE","value":{"bookmarks":{"other":{"at":1},"reviews":{"modifiedTimeFrom":"x"}},' +
+        '"extra":true,"currently_syncing":null}}',
     ])
     expect(run.log).toEqual([
       'INFO METRIC: {"type":"counter","metric":"record_count","value":2,"tags":{"stream":"reviews"}}',
@@ -115,7 +120,8 @@ describe('createSingerEncoder', () => {
   it('prints the schema of the catalog', () => {
     const schemas = new Map([['a', { type: ['object'], properties: {} }]])
     expect(encodeAll(createSingerEncoder({ now: () => 0, schemas }), [started('a')]).lines[0]).toBe(
-      '{"type":"SCHEMA","stream":"a","schema":{"type":["object"],"properties":{}},"key_properties":["id"],"bookmark_properties":["at"]}',
+      '{"type":"SCHEMA","stream":"a","schema":{"type":["object"],"properties":{}},' +
+        '"key_properties":["id"],"bookmark_properties":["at"]}',
     )
   })
 

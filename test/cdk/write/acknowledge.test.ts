@@ -90,7 +90,7 @@ describe('the acknowledgement queue', () => {
     expect(await emitted()).toEqual(['all 3+0'])
   })
 
-  it('emits in order, each state once, and the counts add up, in whatever order records get their outcomes', async () => {
+  it('emits each state once, in order, and the counts add up, whatever record has its outcome first', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('a', 'b', 'state a', 'state b'), { maxLength: 80 }),

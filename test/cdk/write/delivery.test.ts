@@ -101,7 +101,7 @@ describe('delivering a batch', () => {
     expect(await deliver(refuse, [1])).toEqual({ verdicts: [{ _tag: 'Rejected', reason: 'bad' }], maxItems: O.none })
   })
 
-  it('sends items of a half once more that the answer does not name, and tells the size that was found then', async () => {
+  it('repeats items of a half that the answer does not name, and reports the size that was found', async () => {
     const write: TestSink['write'] = (items) =>
       TE.right(
         items.length > 3
@@ -184,7 +184,7 @@ describe('a service that repeatedly fails on a batch', () => {
     expect(await deliverItems([7])()).toEqual(E.right({ verdicts: [rejected], maxItems: O.none }))
   })
 
-  it('fails though another batch was accepted before the failure, since that does not show that it is still there', async () => {
+  it('fails if another batch was accepted before the failure alone: the service may have gone since', async () => {
     const { write } = failOn((item) => item >= 7)
     const deliverItems = deliverBatch<number>({
       write: (items, isSuspect) => async () => {

@@ -1,7 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { configFailure } from '../../../connector/cdk/failure'
-import { type RejectPolicy, rejectionFailure, streamRejectionFailure } from '../../../connector/cdk/write/dead-letters'
+import { type RejectPolicy, rejectionFailure, streamRejectionFailure } from '../../../connector/cdk/write/reject-policy'
 
 const tenPercent: RejectPolicy = { onReject: 'continue', maxPercent: 10 }
 const countsOf = (received: number, rejected: number) => ({ received, accepted: received - rejected, rejected })

@@ -88,7 +88,8 @@ describe('Airbyte lines', () => {
 
   it('that are cut short or no messages are skipped and reported by number', async () => {
     const messages = await read(
-      'hello\n{"type":"RECORD","record":{"stream":"reviews","data":{"id":1},"emitted_at":3}}\n{"type":"RECORD","record":{"stream":"rev',
+      'hello\n{"type":"RECORD","record":{"stream":"reviews","data":{"id":1},' +
+        '"emitted_at":3}}\n{"type":"RECORD","record":{"stream":"rev',
     )
     expect(messages.flatMap((message) => (message._tag === 'Log' ? [message.message] : []))).toEqual([
       'Line 1 of the input is no message and is skipped.',
@@ -155,7 +156,8 @@ it('a state of all streams is one of another source, and refused by a snapshot',
 
 describe('Singer lines', () => {
   const schema =
-    '{"type":"SCHEMA","stream":"reviews","schema":{"properties":{"id":{"type":["integer"]}}},"key_properties":["id"],"bookmark_properties":["modifiedTime"]}\n'
+    '{"type":"SCHEMA","stream":"reviews","schema":{"properties":{"id":{"type":["integer"]}}},' +
+    '"key_properties":["id"],"bookmark_properties":["modifiedTime"]}\n'
   const record =
     '{"type":"RECORD","stream":"reviews","record":{"id":9007199254740993},"time_extracted":"2026-01-01T00:00:00Z"}\n'
   const state = (bookmark: string, syncing = 'null') =>

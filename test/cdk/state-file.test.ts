@@ -1,8 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import * as airbyte from '../../../connector/cdk/state-file'
-import { decodeSingerState } from '../../../connector/cdk/state-file'
+import { decodeAirbyteState, decodeSingerState } from '../../connector/cdk/state-file'
 
 const state = { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }
 const value = { bookmarks: { reviews: state, other: {} }, currently_syncing: 'reviews', version: 2 }
@@ -66,6 +65,6 @@ describe('decodeAirbyteState', () => {
     ['line', { type: 'STATE', value }],
     ['lines', [{ type: 'STATE', value }]],
   ])('reads the tap’s state as a %s', (_, given) => {
-    expect(airbyte.decodeAirbyteState(given)).toEqual(E.right({ reviews: state }))
+    expect(decodeAirbyteState(given)).toEqual(E.right({ reviews: state }))
   })
 })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { createSourceTest } from '../../connector/cdk/testing'
-import { checkEvents } from '../../connector/cdk/testing/check-events'
-import { testedProtocols } from '../../connector/cdk/testing/events'
-import { writeTempFile } from '../support/files'
+import { createSourceTest } from '../../../connector/cdk/testing'
+import { checkEvents } from '../../../connector/cdk/testing/check-events'
+import { testedProtocols } from '../../../connector/cdk/testing/events'
+import { writeTempFile } from '../../support/files'
 
 const schema = {
   type: 'object',

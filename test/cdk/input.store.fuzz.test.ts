@@ -32,7 +32,9 @@ const record = fc.tuple(awkward, awkward, fc.boolean()).map(([value, meta, space
   const data = `{"id":1,${blank}"value":${value}}`
   return {
     data,
-    line: `{"type":${blank}"RECORD","meta":${meta},"record":{"stream":"s",${blank}"data":${blank}${data},"emitted_at":5}${blank}}`,
+    line:
+      `{"type":${blank}"RECORD","meta":${meta},` +
+      `"record":{"stream":"s",${blank}"data":${blank}${data},"emitted_at":5}${blank}}`,
   }
 })
 
@@ -69,8 +71,10 @@ describe('a snapshot reading messages', () => {
 
   it('skips, refuses or takes a damaged line, never crashes, and takes undamaged records as they are', async () => {
     const other = fc.constantFrom(
-      '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"s"},"stream_state":{"a":1}},"sourceStats":{"recordCount":1.0}}}',
-      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"s"},"status":"COMPLETE"}}}',
+      '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"s"},' +
+        '"stream_state":{"a":1}},"sourceStats":{"recordCount":1.0}}}',
+      '{"type":"TRACE","trace":{"type":"STREAM_STATUS",' +
+        '"stream_status":{"stream_descriptor":{"name":"s"},"status":"COMPLETE"}}}',
       '{"type":"SCHEMA","stream":"s","schema":{"properties":{}},"key_properties":["id"]}',
       '{"type":"STATE","value":{"bookmarks":{"s":{"a":1}},"currently_syncing":null}}',
       '{"type":"LOG","log":{"level":"ERROR","message":"x"}}',

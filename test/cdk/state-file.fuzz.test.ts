@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { decodeConfiguredCatalog } from '../../../connector/cdk/airbyte/catalog'
-import { parseJson } from '../../../connector/cdk/json/parse'
-import { decodeAirbyteState, decodeSingerState as readSingerState } from '../../../connector/cdk/state-file'
-import { draws } from '../../support/draws'
+import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
+import { parseJson } from '../../connector/cdk/json/parse'
+import { decodeAirbyteState, decodeSingerState as readSingerState } from '../../connector/cdk/state-file'
+import { draws } from '../support/draws'
 
 /** JSON values made of the words that states and catalogs are made of. */
 const value = fc.letrec((tie) => ({
