@@ -1,66 +1,117 @@
 {# What the marts are written with: arguments are SQL text. #}
 
-{# The instant that ages are counted to: the variable as_of (a time with its zone, as 2026-11-01T00:00:00Z), else now. #}
+{#
+  The instant that ages are counted to: the variable as_of (a time with its zone, as 2026-11-01T00:00:00Z), else
+  now.
+#}
 {% macro as_of() %}{{ return(adapter.dispatch('as_of', 'feedback')(var('as_of'))) }}{% endmacro %}
-{% macro default__as_of(time) %}{{ return("cast('" ~ time ~ "' as timestamptz)" if time else 'current_timestamp') }}{% endmacro %}
-{% macro snowflake__as_of(time) %}
-  {{ return("cast(convert_timezone('UTC', " ~ ("to_timestamp_tz('" ~ time ~ "')" if time else 'current_timestamp()') ~ ') as timestamp_ntz)') }}
+{% macro default__as_of(time) %}
+  {{ return("cast('" ~ time ~ "' as timestamptz)" if time else 'current_timestamp') }}
 {% endmacro %}
-{% macro bigquery__as_of(time) %}{{ return("timestamp '" ~ time ~ "'" if time else 'current_timestamp()') }}{% endmacro %}
+{% macro snowflake__as_of(time) %}
+  {%- set instant = "to_timestamp_tz('" ~ time ~ "')" if time else 'current_timestamp()' %}
+  {{ return("cast(convert_timezone('UTC', " ~ instant ~ ') as timestamp_ntz)') }}
+{% endmacro %}
+{% macro bigquery__as_of(time) %}
+  {{ return("timestamp '" ~ time ~ "'" if time else 'current_timestamp()') }}
+{% endmacro %}
 
 {# A constant instant, given with its zone. #}
 {% macro instant(time) %}{{ return(adapter.dispatch('as_of', 'feedback')(time)) }}{% endmacro %}
 
 {# The day, or the first day of the month, that a time lies in, in the variable time_zone. #}
 {% macro local_day(time) %}{{ return(adapter.dispatch('local_day', 'feedback')(time, var('time_zone'))) }}{% endmacro %}
-{% macro default__local_day(time, zone) %}{{ return('cast(' ~ time ~ " at time zone '" ~ zone ~ "' as date)") }}{% endmacro %}
-{% macro snowflake__local_day(time, zone) %}{{ return("cast(convert_timezone('UTC', '" ~ zone ~ "', " ~ time ~ ') as date)') }}{% endmacro %}
+{% macro default__local_day(time, zone) %}
+  {{ return('cast(' ~ time ~ " at time zone '" ~ zone ~ "' as date)") }}
+{% endmacro %}
+{% macro snowflake__local_day(time, zone) %}
+  {{ return("cast(convert_timezone('UTC', '" ~ zone ~ "', " ~ time ~ ') as date)') }}
+{% endmacro %}
 {% macro bigquery__local_day(time, zone) %}{{ return('date(' ~ time ~ ", '" ~ zone ~ "')") }}{% endmacro %}
 
-{% macro local_month(time) %}{{ return(adapter.dispatch('first_of_month', 'feedback')(feedback.local_day(time))) }}{% endmacro %}
+{% macro local_month(time) %}
+  {{ return(adapter.dispatch('first_of_month', 'feedback')(feedback.local_day(time))) }}
+{% endmacro %}
 {% macro default__first_of_month(day) %}{{ return("cast(date_trunc('month', " ~ day ~ ') as date)') }}{% endmacro %}
 {% macro bigquery__first_of_month(day) %}{{ return('date_trunc(' ~ day ~ ', month)') }}{% endmacro %}
 
 {# The first day of the month `count` months later. #}
-{% macro add_months(month, count=1) %}{{ return(adapter.dispatch('add_months', 'feedback')(month, count)) }}{% endmacro %}
-{% macro default__add_months(month, count) %}{{ return('cast(' ~ month ~ " + interval '1 month' * (" ~ count ~ ') as date)') }}{% endmacro %}
-{% macro snowflake__add_months(month, count) %}{{ return('cast(dateadd(month, ' ~ count ~ ', ' ~ month ~ ') as date)') }}{% endmacro %}
-{% macro bigquery__add_months(month, count) %}{{ return('date_add(' ~ month ~ ', interval (' ~ count ~ ') month)') }}{% endmacro %}
+{% macro add_months(month, count=1) %}
+  {{ return(adapter.dispatch('add_months', 'feedback')(month, count)) }}
+{% endmacro %}
+{% macro default__add_months(month, count) %}
+  {{ return('cast(' ~ month ~ " + interval '1 month' * (" ~ count ~ ') as date)') }}
+{% endmacro %}
+{% macro snowflake__add_months(month, count) %}
+  {{ return('cast(dateadd(month, ' ~ count ~ ', ' ~ month ~ ') as date)') }}
+{% endmacro %}
+{% macro bigquery__add_months(month, count) %}
+  {{ return('date_add(' ~ month ~ ', interval (' ~ count ~ ') month)') }}
+{% endmacro %}
 
 {# Seconds from one time to another, with their milliseconds. #}
-{% macro seconds_between(start, end) %}{{ return(adapter.dispatch('seconds_between', 'feedback')(start, end)) }}{% endmacro %}
-{% macro duckdb__seconds_between(start, end) %}{{ return('((epoch_ms(' ~ end ~ ') - epoch_ms(' ~ start ~ ')) / 1000.0)') }}{% endmacro %}
-{% macro default__seconds_between(start, end) %}{{ return('(extract(epoch from ' ~ end ~ ') - extract(epoch from ' ~ start ~ '))') }}{% endmacro %}
-{% macro snowflake__seconds_between(start, end) %}{{ return('(timestampdiff(millisecond, ' ~ start ~ ', ' ~ end ~ ') / 1000)') }}{% endmacro %}
-{% macro bigquery__seconds_between(start, end) %}{{ return('(timestamp_diff(' ~ end ~ ', ' ~ start ~ ', millisecond) / 1000)') }}{% endmacro %}
+{% macro seconds_between(start, end) %}
+  {{ return(adapter.dispatch('seconds_between', 'feedback')(start, end)) }}
+{% endmacro %}
+{% macro duckdb__seconds_between(start, end) %}
+  {{ return('((epoch_ms(' ~ end ~ ') - epoch_ms(' ~ start ~ ')) / 1000.0)') }}
+{% endmacro %}
+{% macro default__seconds_between(start, end) %}
+  {{ return('(extract(epoch from ' ~ end ~ ') - extract(epoch from ' ~ start ~ '))') }}
+{% endmacro %}
+{% macro snowflake__seconds_between(start, end) %}
+  {{ return('(timestampdiff(millisecond, ' ~ start ~ ', ' ~ end ~ ') / 1000)') }}
+{% endmacro %}
+{% macro bigquery__seconds_between(start, end) %}
+  {{ return('(timestamp_diff(' ~ end ~ ', ' ~ start ~ ', millisecond) / 1000)') }}
+{% endmacro %}
 
 {% macro hours_between(start, end) %}{{ return('(' ~ feedback.seconds_between(start, end) ~ ' / 3600)') }}{% endmacro %}
 {# Whole days of 24 hours. #}
-{% macro days_between(start, end) %}{{ return(feedback.as_bigint('floor(' ~ feedback.seconds_between(start, end) ~ ' / 86400)')) }}{% endmacro %}
+{% macro days_between(start, end) %}
+  {{ return(feedback.as_bigint('floor(' ~ feedback.seconds_between(start, end) ~ ' / 86400)')) }}
+{% endmacro %}
 
 {# The median of a group without its nulls: the mean of the two values in the middle of an even number. #}
 {% macro median(expression) %}{{ return(adapter.dispatch('median', 'feedback')(expression)) }}{% endmacro %}
-{% macro default__median(expression) %}{{ return('percentile_cont(0.5) within group (order by ' ~ expression ~ ')') }}{% endmacro %}
-{% macro snowflake__median(expression) %}{{ return('percentile_cont(0.5) within group (order by ' ~ feedback.as_double(expression) ~ ')') }}{% endmacro %}
+{% macro default__median(expression) %}
+  {{ return('percentile_cont(0.5) within group (order by ' ~ expression ~ ')') }}
+{% endmacro %}
+{% macro snowflake__median(expression) %}
+  {{ return('percentile_cont(0.5) within group (order by ' ~ feedback.as_double(expression) ~ ')') }}
+{% endmacro %}
 {% macro duckdb__median(expression) %}{{ return('quantile_cont(' ~ expression ~ ', 0.5)') }}{% endmacro %}
 {# BigQuery has percentile_cont for windows alone. #}
 {% macro bigquery__median(expression) %}
   {%- set sorted = 'array_agg(' ~ expression ~ ' ignore nulls order by ' ~ expression ~ ')' %}
   {%- set half = '(count(' ~ expression ~ ') - 1) / 2' %}
-  {{ return('((' ~ sorted ~ '[safe_offset(cast(floor(' ~ half ~ ') as int64))] + ' ~ sorted ~ '[safe_offset(cast(ceil(' ~ half ~ ') as int64))]) / 2)') }}
+  {%- set lower = sorted ~ '[safe_offset(cast(floor(' ~ half ~ ') as int64))]' %}
+  {%- set upper = sorted ~ '[safe_offset(cast(ceil(' ~ half ~ ') as int64))]' %}
+  {{ return('((' ~ lower ~ ' + ' ~ upper ~ ') / 2)') }}
 {% endmacro %}
 
 {#
-  A number rounded to so many digits, halves away from zero. It is cut to nine digits first, since warehouses add doubles in
-  different orders, and the last bit of a sum must not decide.
+  A number rounded to so many digits, halves away from zero. It is cut to nine digits first, since warehouses add
+  doubles in different orders, and the last bit of a sum must not decide.
 #}
-{% macro round_to(expression, digits) %}{{ return('cast(round(' ~ adapter.dispatch('exact', 'feedback')(expression) ~ ', ' ~ digits ~ ') as ' ~ feedback.type_of('double') ~ ')') }}{% endmacro %}
+{% macro round_to(expression, digits) %}
+  {%- set exact = adapter.dispatch('exact', 'feedback')(expression) %}
+  {{ return('cast(round(' ~ exact ~ ', ' ~ digits ~ ') as ' ~ feedback.type_of('double') ~ ')') }}
+{% endmacro %}
 {% macro default__exact(expression) %}{{ return('cast(' ~ expression ~ ' as decimal(28, 9))') }}{% endmacro %}
 {% macro bigquery__exact(expression) %}{{ return('cast(' ~ expression ~ ' as numeric)') }}{% endmacro %}
 
-{% macro as_text(expression) %}{{ return('cast(' ~ expression ~ ' as ' ~ feedback.type_of('text') ~ ')') }}{% endmacro %}
-{% macro as_double(expression) %}{{ return('cast(' ~ expression ~ ' as ' ~ feedback.type_of('double') ~ ')') }}{% endmacro %}
-{% macro as_bigint(expression) %}{{ return('cast(' ~ expression ~ ' as ' ~ feedback.type_of('bigint') ~ ')') }}{% endmacro %}
+{% macro as_text(expression) %}
+  {{ return('cast(' ~ expression ~ ' as ' ~ feedback.type_of('text') ~ ')') }}
+{% endmacro %}
+{% macro as_double(expression) %}
+  {{ return('cast(' ~ expression ~ ' as ' ~ feedback.type_of('double') ~ ')') }}
+{% endmacro %}
+{% macro as_bigint(expression) %}
+  {{ return('cast(' ~ expression ~ ' as ' ~ feedback.type_of('bigint') ~ ')') }}
+{% endmacro %}
 
 {# The part that one number is of another, from 0 to 1 with two digits; null where the other is 0. #}
-{% macro share(part, whole) %}{{ return(feedback.round_to(feedback.as_double(part) ~ ' / nullif(' ~ whole ~ ', 0)', 2)) }}{% endmacro %}
+{% macro share(part, whole) %}
+  {{ return(feedback.round_to(feedback.as_double(part) ~ ' / nullif(' ~ whole ~ ', 0)', 2)) }}
+{% endmacro %}

@@ -1,24 +1,42 @@
-{# Tests of whether a table has what the service has, or what a run has sent: docs/proof.md. Arguments of macros are SQL text. #}
+{#
+  Tests of whether a table has what the service has, or what a run has sent: docs/proof.md. Arguments of macros are
+  SQL text.
+#}
 
 {# 60 bits of the MD5 of a text, from the hexadecimal digit `place` on, as a number. #}
 {% macro hash_of(text, place=1) %}{{ return(adapter.dispatch('hash_of', 'feedback')(text, place)) }}{% endmacro %}
-{% macro duckdb__hash_of(text, place) %}{{ return("cast('0x' || substring(md5(" ~ text ~ "), " ~ place ~ ", 15) as bigint)") }}{% endmacro %}
-{% macro default__hash_of(text, place) %}{{ return("cast(cast('x' || substring(md5(" ~ text ~ "), " ~ place ~ ", 15) as bit(60)) as bigint)") }}{% endmacro %}
-{% macro snowflake__hash_of(text, place) %}{{ return("to_number(substring(md5(" ~ text ~ "), " ~ place ~ ", 15), 'XXXXXXXXXXXXXXX')") }}{% endmacro %}
-{% macro bigquery__hash_of(text, place) %}{{ return("cast(concat('0x', substring(to_hex(md5(" ~ text ~ ")), " ~ place ~ ", 15)) as int64)") }}{% endmacro %}
+{% macro duckdb__hash_of(text, place) %}
+  {{ return("cast('0x' || substring(md5(" ~ text ~ "), " ~ place ~ ", 15) as bigint)") }}
+{% endmacro %}
+{% macro default__hash_of(text, place) %}
+  {{ return("cast(cast('x' || substring(md5(" ~ text ~ "), " ~ place ~ ", 15) as bit(60)) as bigint)") }}
+{% endmacro %}
+{% macro snowflake__hash_of(text, place) %}
+  {{ return("to_number(substring(md5(" ~ text ~ "), " ~ place ~ ", 15), 'XXXXXXXXXXXXXXX')") }}
+{% endmacro %}
+{% macro bigquery__hash_of(text, place) %}
+  {{ return("cast(concat('0x', substring(to_hex(md5(" ~ text ~ ")), " ~ place ~ ", 15)) as int64)") }}
+{% endmacro %}
 
 {# Milliseconds since 1970 of a time of the package, what is finer cut off. #}
 {% macro millis_of(time) %}{{ return(adapter.dispatch('millis_of', 'feedback')(time)) }}{% endmacro %}
 {% macro duckdb__millis_of(time) %}{{ return('epoch_ms(' ~ time ~ ')') }}{% endmacro %}
-{% macro default__millis_of(time) %}{{ return("cast(round(extract(epoch from date_trunc('milliseconds', " ~ time ~ ")) * 1000) as bigint)") }}{% endmacro %}
+{% macro default__millis_of(time) %}
+  {{ return("cast(round(extract(epoch from date_trunc('milliseconds', " ~ time ~ ")) * 1000) as bigint)") }}
+{% endmacro %}
 {% macro snowflake__millis_of(time) %}{{ return('date_part(epoch_millisecond, ' ~ time ~ ')') }}{% endmacro %}
 {% macro bigquery__millis_of(time) %}{{ return('unix_millis(' ~ time ~ ')') }}{% endmacro %}
 
 {# A whole number of up to 38 digits, and a sum of them. #}
-{% macro as_whole(expression) %}{{ return('cast(' ~ expression ~ ' as ' ~ ('bignumeric' if target.type == 'bigquery' else 'decimal(38, 0)') ~ ')') }}{% endmacro %}
+{% macro as_whole(expression) %}
+  {{ return('cast(' ~ expression ~ ' as ' ~ ('bignumeric' if target.type == 'bigquery' else 'decimal(38, 0)') ~ ')') }}
+{% endmacro %}
 {% macro sum_of(expression) %}{{ return('coalesce(sum(' ~ feedback.as_whole(expression) ~ '), 0)') }}{% endmacro %}
 
-{# The streams whose rows a test counts: name, attributes of the key with their types, how many of them the hash has, and the version. #}
+{#
+  The streams whose rows a test counts: name, attributes of the key with their types, how many of them the hash has,
+  and the version.
+#}
 {% macro audited_streams() %}
   {{ return([
     ['deleted_reviews', [['id', 'bigint']], 1, 'modifiedTime'],
@@ -28,8 +46,12 @@
     ['sources', [['id', 'bigint']], 1, 'reviewModifiedTime'],
     ['categories', [['id', 'text']], 1, 'reviewModifiedTime'],
     ['review_contents', [['reviewId', 'bigint'], ['id', 'bigint']], 1, 'reviewModifiedTime'],
-    ['review_sentiments', [['reviewId', 'bigint'], ['contentId', 'bigint'], ['id', 'bigint']], 1, 'reviewModifiedTime'],
-    ['review_liabilities', [['reviewId', 'bigint'], ['contentId', 'bigint'], ['liabilityId', 'bigint']], 1, 'reviewModifiedTime'],
+    ['review_sentiments', [
+      ['reviewId', 'bigint'], ['contentId', 'bigint'], ['id', 'bigint'],
+    ], 1, 'reviewModifiedTime'],
+    ['review_liabilities', [
+      ['reviewId', 'bigint'], ['contentId', 'bigint'], ['liabilityId', 'bigint'],
+    ], 1, 'reviewModifiedTime'],
     ['review_tasks', [['reviewId', 'bigint']], 1, 'reviewModifiedTime'],
     ['review_engagements', [['reviewId', 'bigint'], ['position', 'bigint']], 1, 'reviewModifiedTime'],
     ['comments', [['entityType', 'text'], ['entityId', 'text'], ['id', 'text']], 3, 'mentionTime'],
@@ -40,16 +62,19 @@
 {% endmacro %}
 
 {#
-  Of the table `sync_audit`: what the last run of each stream has sent has arrived. Only rows that were extracted while that run sent them
-  count, and of these the newest version. Rows that a run without a record has replaced since are not missed: a failed one, or one under way.
-  Rows have come twice if there are more of them than the run has sent records, whether the loader appends or merges.
+  Of the table `sync_audit`: everything that the last run of each stream has sent has arrived. Only rows extracted while
+  that run sent them count, and of these the newest version. Rows that a run without a record (a failed one, or one
+  under way) has replaced since are not missed. Rows have come twice if there are more of them than the run has sent
+  records, whether the loader appends or merges.
   `streams`: the names of those to look at; all of them if left out.
 #}
 {% test sync_is_complete(model, streams=none) %}
 {#- PyAirbyte takes the digits of the digest for a number and rounds them to a double. #}
 {%- set tolerance = 'found.found_digest / 1000000000000000' if feedback.loader() == 'pyairbyte' else '0' %}
 {%- set looked_at = [] %}
-{%- for stream in feedback.audited_streams() if streams is none or stream[0] in streams %}{% do looked_at.append(stream) %}{% endfor %}
+{%- for stream in feedback.audited_streams() if streams is none or stream[0] in streams %}
+  {%- do looked_at.append(stream) %}
+{%- endfor %}
 with audits as (
   select stream, started_time, ended_time, sent_records, expected_rows, expected_digest, digest_columns
   from (
@@ -78,7 +103,9 @@ with audits as (
 {%- if version is not none %}{% do columns.append(['version_time', 'time', [version]]) %}{% endif %}
 {{ name }}_rows as (
   select
-    {{ texts[:hashed] | join(" || ':' || ") }}{% if version is not none %} || ':' || {{ feedback.as_text(feedback.millis_of('loaded.version_time')) }}{% endif %} as hashed,
+    {{ texts[:hashed] | join(" || ':' || ") }}
+    {%- if version is not none %} || ':' || {{ feedback.as_text(feedback.millis_of('loaded.version_time')) }}{% endif %}
+      as hashed,
     {{ texts[:hashed] | join(" || ':' || ") }} as parent,
     {{ texts | join(" || ':' || ") }} as row_key,
     {{ feedback.millis_of('loaded.version_time') if version is not none else '0' }} as version,
@@ -98,15 +125,18 @@ with audits as (
 {{ name }}_kept as (
   select distinct {{ name }}_rows.row_key, {{ name }}_rows.hashed
   from {{ name }}_rows
-  inner join {{ name }}_newest on {{ name }}_newest.parent = {{ name }}_rows.parent and {{ name }}_newest.version = {{ name }}_rows.version
+  inner join {{ name }}_newest
+    on {{ name }}_newest.parent = {{ name }}_rows.parent
+    and {{ name }}_newest.version = {{ name }}_rows.version
   where not {{ name }}_rows.is_later and {{ name }}_rows.marked_time is null
 ),
 {%- endfor %}
 found as (
   {%- for name, keys, hashed, version in looked_at %}
+  {%- set columns = (keys | map(attribute=0) | list)[:hashed] + ([version] if version is not none else []) %}
   select
     '{{ name }}' as stream,
-    '{{ ((keys | map(attribute=0) | list)[:hashed] + ([version] if version is not none else [])) | join(',') }}' as digest_columns,
+    '{{ columns | join(',') }}' as digest_columns,
     (select count(*) from {{ name }}_kept) as found_rows,
     (select {{ feedback.sum_of(feedback.hash_of('hashed')) }} from {{ name }}_kept) as found_digest,
     (select count(*) from {{ name }}_rows where not is_later) as all_rows,
@@ -117,19 +147,30 @@ found as (
   {%- endfor %}
 )
 
-select audits.stream, audits.started_time, audits.ended_time, audits.expected_rows, found.found_rows, audits.sent_records, found.all_rows
+select
+  audits.stream,
+  audits.started_time,
+  audits.ended_time,
+  audits.expected_rows,
+  found.found_rows,
+  audits.sent_records,
+  found.all_rows
 from audits
 inner join found on found.stream = audits.stream and found.digest_columns = audits.digest_columns
 where found.all_rows > audits.sent_records
   or audits.expected_digest is not null
-  and (audits.expected_rows <> found.found_rows or abs({{ feedback.as_whole('audits.expected_digest') }} - found.found_digest) > {{ tolerance }})
+  and (
+    audits.expected_rows <> found.found_rows
+    or abs({{ feedback.as_whole('audits.expected_digest') }} - found.found_digest) > {{ tolerance }}
+  )
   and not (found.found_rows < audits.expected_rows and audits.expected_rows - found.found_rows <= found.later_rows)
 {% endtest %}
 
 {# A word of a line of the seed as a number; the other lines have other words there. #}
 {% macro word_of(kind, place, whole=false) %}
   {%- set word = 'part_' ~ place %}
-  {{- return("case when part_1 = '" ~ kind ~ "' then " ~ (feedback.as_whole(word) if whole else feedback.as_bigint(word)) ~ " end") }}
+  {%- set number = feedback.as_whole(word) if whole else feedback.as_bigint(word) %}
+  {{- return("case when part_1 = '" ~ kind ~ "' then " ~ number ~ " end") }}
 {% endmacro %}
 
 {# A column of a relation by the name of its attribute, as a value of a type. #}
@@ -137,26 +178,45 @@ where found.all_rows > audits.sent_records
   {%- if not execute %}{{ return('null') }}{% endif %}
   {%- set column = feedback.stream_columns(relation, [attribute]).get(feedback.fold_name(attribute)) %}
   {%- if column is none %}
-    {% do exceptions.raise_compiler_error(relation ~ ' has no column ' ~ attribute ~ '. Set id_column and version_column.') %}
+    {% do exceptions.raise_compiler_error(
+      relation ~ ' has no column ' ~ attribute ~ '. Set id_column and version_column.'
+    ) %}
   {%- endif %}
   {{ return(feedback.cast_column(column.name, column.type, type)) }}
 {% endmacro %}
 
 {#
-  The table has exactly the reviews that `feedback audit --seed` read from the service, in their versions: each row is a bucket of ids that
-  differs. `expected`: the seed. `rows`: one, a row for each review; newest, every version is kept and the newest counts; parts, several rows of the
-  newest version. `deleted_column`: marks deleted rows. `deletions`: the relation of deleted_reviews, where those rows still lie in the table.
+  The table has exactly the reviews that `feedback audit --seed` read from the service, in their versions: each row is a
+  bucket of ids that differs. `expected`: the seed. `rows`: one, a row for each review; newest, every version is kept
+  and the newest counts; parts, several rows of the newest version. `deleted_column`: marks deleted rows. `deletions`:
+  the relation of deleted_reviews, if those rows are still in the table.
 #}
-{% test feedback_equals_service(model, expected, id_column='id', version_column='modifiedTime', rows='one', deleted_column=none, deletions=none) %}
+{% test feedback_equals_service(
+  model,
+  expected,
+  id_column='id',
+  version_column='modifiedTime',
+  rows='one',
+  deleted_column=none,
+  deletions=none
+) %}
 {%- if rows not in ['one', 'newest', 'parts'] %}
-  {% do exceptions.raise_compiler_error("feedback_equals_service: rows is '" ~ rows ~ "'. Set it to one, newest or parts.") %}
+  {% do exceptions.raise_compiler_error(
+    "feedback_equals_service: rows is '" ~ rows ~ "'. Set it to one, newest or parts."
+  ) %}
 {%- endif %}
 with lines as (
-  select {% for part in range(1, 8) %}{{ dbt.split_part('expected', "' '", part) }} as part_{{ part }}{{ ', ' if not loop.last }}{% endfor %}
+  select
+    {%- for part in range(1, 8) %}
+    {{ dbt.split_part('expected', "' '", part) }} as part_{{ part }}{{ ',' if not loop.last }}
+    {%- endfor %}
   from {{ expected }}
 ),
 scope as (
-  select {{ feedback.word_of('scope', 2) }} as start_millis, {{ feedback.word_of('scope', 3) }} as cutoff_millis, {{ feedback.word_of('scope', 4) }} as bucket_count
+  select
+    {{ feedback.word_of('scope', 2) }} as start_millis,
+    {{ feedback.word_of('scope', 3) }} as cutoff_millis,
+    {{ feedback.word_of('scope', 4) }} as bucket_count
   from lines
   where part_1 = 'scope'
 ),
@@ -175,12 +235,18 @@ loaded as (
   select
     coalesce({{ feedback.as_text(feedback.column_of(model, id_column, 'bigint')) }}, '') as id,
     coalesce({{ feedback.millis_of(feedback.column_of(model, version_column, 'time')) }}, -1) as version,
-    {{ 'false' if deleted_column is none else feedback.column_of(model, deleted_column, 'time') ~ ' is not null' }} as is_marked
+    {%- if deleted_column is none %}
+    false as is_marked
+    {%- else %}
+    {{ feedback.column_of(model, deleted_column, 'time') }} is not null as is_marked
+    {%- endif %}
   from {{ model }} as given
 ),
 deleted as (
   {%- if deletions is not none %}
-  select {{ feedback.as_text(feedback.column_of(deletions, 'id', 'bigint')) }} as id, {{ feedback.millis_of(feedback.column_of(deletions, 'modifiedTime', 'time')) }} as version
+  select
+    {{ feedback.as_text(feedback.column_of(deletions, 'id', 'bigint')) }} as id,
+    {{ feedback.millis_of(feedback.column_of(deletions, 'modifiedTime', 'time')) }} as version
   from {{ deletions }} as given
   union all
   {%- endif %}
@@ -258,7 +324,11 @@ select
   end as difference,
   expected_reviews, found_reviews, expected_rows, found_rows
 from both_sides
-where expected_reviews <> found_reviews or expected_rows <> found_rows or not has_ids or not has_versions or not has_rows
+where expected_reviews <> found_reviews
+  or expected_rows <> found_rows
+  or not has_ids
+  or not has_versions
+  or not has_rows
 union all
 select -1, 'the seed is empty', 0, 0, 0, 0
 from (select count(*) as scopes from scope) as counted

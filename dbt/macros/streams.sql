@@ -2,7 +2,9 @@
 {% macro loader() %}
   {%- set name = var('feedback_loader') %}
   {%- if name not in ['airbyte', 'pyairbyte', 'meltano', 'snapshot'] %}
-    {% do exceptions.raise_compiler_error("feedback_loader is '" ~ name ~ "'. Set it to airbyte, pyairbyte, meltano or snapshot.") %}
+    {% do exceptions.raise_compiler_error(
+      "feedback_loader is '" ~ name ~ "'. Set it to airbyte, pyairbyte, meltano or snapshot."
+    ) %}
   {%- endif %}
   {{ return(name) }}
 {% endmacro %}
@@ -13,7 +15,10 @@
 {# Whether the warehouse may be asked; not with --no-introspect. #}
 {% macro may_look() %}{{ return(flags.INTROSPECT) }}{% endmacro %}
 
-{# The relation of a stream; none where the table does not exist. Without a look it exists unless feedback_streams leaves it out. #}
+{#
+  The relation of a stream; none where the table does not exist. Without a look it exists unless feedback_streams
+  leaves it out.
+#}
 {% macro stream_relation(stream) %}
   {%- set relation = source('feedback', stream) %}
   {%- set listed = var('feedback_streams') %}
@@ -28,20 +33,24 @@
   {%- set found = {} %}
   {%- if feedback.may_look() %}
     {%- for column in adapter.get_columns_in_relation(relation) %}
-      {%- do found.update({feedback.fold_name(column.name): {'name': adapter.quote(column.name), 'type': column.data_type | upper}}) %}
+      {%- do found.update({
+        feedback.fold_name(column.name): {'name': adapter.quote(column.name), 'type': column.data_type | upper}
+      }) %}
     {%- endfor %}
   {%- else %}
     {%- for attribute in attributes if not attribute.endswith('deleted_at') %}
-      {%- set spelled = attribute | lower if var('feedback_loader', 'airbyte') == 'pyairbyte' else attribute %}
-      {%- do found.update({feedback.fold_name(attribute): {'name': adapter.quote(attribute | upper if target.type == 'snowflake' else spelled), 'type': none}}) %}
+      {%- set written = attribute | lower if var('feedback_loader', 'airbyte') == 'pyairbyte' else attribute %}
+      {%- set kept = attribute | upper if target.type == 'snowflake' else written %}
+      {%- do found.update({feedback.fold_name(attribute): {'name': adapter.quote(kept), 'type': none}}) %}
     {%- endfor %}
   {%- endif %}
   {{ return(found) }}
 {% endmacro %}
 
 {#
-  The rows of a stream with typed columns. `columns`: a list of [name, type, attributes], the first attribute that the table has;
-  a column that it has none of is null. A stream whose table is absent has no rows, unless it is `required`.
+  The rows of a stream with typed columns. `columns`: a list of [name, type, attributes]; the first attribute that the
+  table has is taken, and a column is null if it has none of them. A stream whose table is absent has no rows, unless it
+  is `required`.
 #}
 {% macro read_stream(stream, columns, required=false, keys=[]) %}
 {%- set relation = feedback.stream_relation(stream) %}
@@ -49,7 +58,10 @@
 select 1 as parsed from {{ source('feedback', stream) }}
 {%- elif relation is none %}
   {%- if required %}
-    {% do exceptions.raise_compiler_error('There is no table ' ~ source('feedback', stream) ~ '. Set feedback_database, feedback_schema and feedback_table_prefix to where ' ~ feedback.loader() ~ ' writes.') %}
+    {% do exceptions.raise_compiler_error(
+      'There is no table ' ~ source('feedback', stream) ~ '. Set feedback_database, feedback_schema and '
+      ~ 'feedback_table_prefix to where ' ~ feedback.loader() ~ ' writes.'
+    ) %}
   {%- endif %}
 select
   {%- for name, type, attributes in columns %}
@@ -61,7 +73,10 @@ where 1 = 0
   {%- set attributes_of_stream = columns | map(attribute=2) | sum(start=[]) %}
   {%- set found = feedback.stream_columns(relation, attributes_of_stream) %}
   {%- for attribute in keys if feedback.fold_name(attribute) not in found %}
-    {% do exceptions.raise_compiler_error(source('feedback', stream) ~ ' has no column ' ~ attribute ~ '. It has ' ~ found.values() | map(attribute='name') | join(', ') ~ '.') %}
+    {%- set names = found.values() | map(attribute='name') | join(', ') %}
+    {% do exceptions.raise_compiler_error(
+      source('feedback', stream) ~ ' has no column ' ~ attribute ~ '. It has ' ~ names ~ '.'
+    ) %}
   {%- endfor %}
 select
   {%- for name, type, attributes in columns %}
@@ -70,17 +85,26 @@ select
     {%- for attribute in attributes if column.found is none %}
       {%- set column.found = found.get(feedback.fold_name(attribute)) %}
     {%- endfor %}
-  {{ feedback.null_of(type) if column.found is none else feedback.cast_column(column.found.name, column.found.type, type) }} as {{ name }}{{ ',' if not loop.last }}
+    {%- if column.found is none %}
+  {{ feedback.null_of(type) }} as {{ name }}{{ ',' if not loop.last }}
+    {%- else %}
+  {{ feedback.cast_column(column.found.name, column.found.type, type) }} as {{ name }}{{ ',' if not loop.last }}
+    {%- endif %}
   {%- endfor %}
 from {{ relation }}
 {%- endif %}
 {%- endmacro %}
 
-{# Whether `reviews` has this JSON column, from which the parts of a review are taken; otherwise they come from their own tables. #}
+{#
+  Whether `reviews` has this JSON column, from which the parts of a review are taken; otherwise they come from their
+  own tables.
+#}
 {% macro parts_of_reviews(attribute) %}
   {%- set choice = var('feedback_children') %}
   {%- if choice not in ['auto', 'reviews', 'tables'] %}
-    {% do exceptions.raise_compiler_error("feedback_children is '" ~ choice ~ "'. Set it to auto, reviews or tables.") %}
+    {% do exceptions.raise_compiler_error(
+      "feedback_children is '" ~ choice ~ "'. Set it to auto, reviews or tables."
+    ) %}
   {%- endif %}
   {%- if choice != 'auto' %}{{ return(choice == 'reviews') }}{% endif %}
   {%- if not execute or not feedback.may_look() %}{{ return(true) }}{% endif %}
@@ -89,8 +113,8 @@ from {{ relation }}
 {% endmacro %}
 
 {#
-  The rows of a child table that belong to the current version of their review, one a key. A loader keeps the parts that a review
-  no longer has: they carry the modification time of an older version.
+  The rows of a child table that belong to the current version of their review, one per key. A loader keeps the parts
+  that a review no longer has: they carry the modification time of an older version.
 #}
 {% macro current_parts(stream, keys, columns) %}
 select
@@ -101,7 +125,10 @@ select
 from (
   select
     parts.*,
-    row_number() over (partition by {% for key in keys %}parts.{{ key }}{{ ', ' if not loop.last }}{% endfor %} order by parts.extracted_time desc) as part_rank
+    row_number() over (
+      partition by {% for key in keys %}parts.{{ key }}{{ ', ' if not loop.last }}{% endfor %}
+      order by parts.extracted_time desc
+    ) as part_rank
   from (
     {{ feedback.read_stream(stream, [
       ['review_id', 'bigint', ['reviewId']],
