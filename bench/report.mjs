@@ -73,8 +73,6 @@ export const line =
     const subject = to === undefined ? `${first}: ${figureName}` : `${first} / ${names[to]}: ${figureName}`
     const bound = atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`
     const note = fell === true ? ` FELL from ${written}` : ''
-    return (
-      `${subject} ` +
-      `${value.toFixed(2)}${note}${holds === undefined ? '' : ` (to reach: ${bound}; ${holds ? 'reached' : 'not reached'})`}`
-    )
+    const goal = holds === undefined ? '' : ` (to reach: ${bound}; ${holds ? 'reached' : 'not reached'})`
+    return `${subject} ${value.toFixed(2)}${note}${goal}`
   }

@@ -1,8 +1,7 @@
 const words = `the staff were kind and took time to explain what would happen next but we waited far too long in a room
 without windows parking was easy my doctor listened carefully answered every question and called the day after billing
-remained unclear until a nurse helped us “really” wonderful café señora naïve 😀 clean quiet modern rude cold late`.split(
-  /\s+/,
-)
+remained unclear until a nurse helped us “really” wonderful café señora naïve 😀 clean quiet modern rude cold
+late`.split(/\s+/)
 const cities = ['Springfield', 'Riverside', 'Fairview', 'Georgetown', 'Clinton', 'Salem', 'Madison', 'Córdoba']
 const people = ['Amelia Hart', 'Noah Brandt', 'Zoë Okafor', 'Luis Peña', 'Grace Lin', 'Omar Haddad', 'Ivy Stone']
 const features = ['staff', 'wait time', 'billing', 'cleanliness', 'communication', 'parking']

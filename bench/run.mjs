@@ -20,10 +20,12 @@ const { values } = parseArgs({
   },
 })
 
-const usage = `npm run bench -- [--pages N] [--runs N] [--only ${Object.keys({ ...rows, ...timings }).join(',')}] [--short] [--hold] [--json]
+const usage = `npm run bench -- [--pages N] [--runs N] [--only ROW,…] [--short] [--hold] [--json]
 
+Rows: ${Object.keys({ ...rows, ...timings }).join(', ')}.
 Serves N pages (100) of 1,000 reviews from memory in another process and measures the connector beside its floors:
-medians of so many runs (5), the rows taking turns. --short: 10 pages, 1 run. --hold: ends with 1 where a ratio is a fifth worse than rows.mjs says.
+medians of that many runs (5), the rows taking turns. --short: 10 pages, 1 run. --hold: exits with 1 if a ratio is a
+fifth worse than rows.mjs says.
 `
 
 const perPage = 1000

@@ -23,10 +23,9 @@ const input = (folder, count) => {
       stream_descriptor: { name: 'reviews' },
       stream_state: { modifiedTimeFrom: '2025-01-01T00:00:00.000Z' },
     }
-    writeSync(
-      file,
-      `${records.join('')}${JSON.stringify({ type: 'STATE', state: { type: 'STREAM', stream: state, sourceStats: { recordCount: records.length } } })}\n`,
-    )
+    const sourceStats = { recordCount: records.length }
+    const checkpoint = { type: 'STATE', state: { type: 'STREAM', stream: state, sourceStats } }
+    writeSync(file, `${records.join('')}${JSON.stringify(checkpoint)}\n`)
   }
   const stream_status = { stream_descriptor: { name: 'reviews' }, status: 'COMPLETE' }
   writeSync(

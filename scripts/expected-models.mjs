@@ -6,8 +6,8 @@ import { parseArgs } from 'node:util'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { rolldown } from 'rolldown'
 
-const usage = `Prints the rows that a model must have, computed in plain TypeScript (test/support/oracle.ts), a JSON object a line.
-Every region is (unknown).
+const usage = `Prints the rows that a model must have, computed in plain TypeScript (test/support/oracle.ts), one JSON
+object per line. Every region is (unknown).
 
 node scripts/expected-models.mjs MODEL (--db SNAPSHOT | --reviews FILE) [OPTION…]
   --db SNAPSHOT      a file of feedback sync; its history tells of the sources of deleted reviews

@@ -5,5 +5,5 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-exec buildah build --quiet --layers=false --target "$1" --tag "$2" --timestamp "$epoch" --build-arg "SOURCE_DATE_EPOCH=$epoch" \
-  --identity-label=false "${@:3}" .
+exec buildah build --quiet --layers=false --target "$1" --tag "$2" \
+  --timestamp "$epoch" --build-arg "SOURCE_DATE_EPOCH=$epoch" --identity-label=false "${@:3}" .

@@ -9,14 +9,16 @@ import { findNodeProblem } from './node-floor.mjs'
 import { createStatement, describeTarball } from './provenance.mjs'
 import { findOtherVersions } from './versions.mjs'
 
-const usage = `Makes a release of the last commit: the npm package, with --images both images, the lists of their parts, and the
-statement of provenance. It builds everything twice and refuses what is not the same both times. docs/release.md explains it.
+const usage = `Makes a release of the last commit: the npm package, with --images both images, the lists of their
+parts, and the statement of provenance. It builds everything twice and refuses what is not the same both times.
+docs/release.md explains it.
 
 npm run release -- [OPTION…]
   --out FOLDER          where the files go (release/VERSION)
   --images              also the images; needs buildah
   --base-digest DIGEST  another base image than the Dockerfile's, for a trial
-  --publish             then publish the package, push the images and tag the commit; without it, nothing leaves this machine
+  --publish             then publish the package, push the images and tag the commit; without it, nothing leaves
+                        this machine
   --push-to PREFIX      where --publish pushes the images, such as docker://HOST/feedback`
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))

@@ -6,10 +6,12 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-const usage = `Makes of what npm sbom --sbom-format=cyclonedx prints a list of parts that is the same for every build of one commit.
+const usage = `Turns what npm sbom --sbom-format=cyclonedx prints into a list of parts that is the same for every build
+of one commit.
 
 npm sbom --sbom-format=cyclonedx | node scripts/sbom.mjs [--image] > sbom.json
-  --image   adds what else the image that this runs in holds: the Debian packages, Node.js, and the packages that come with it
+  --image   adds what else the image that this runs in holds: the Debian packages, Node.js, and the packages that come
+            with it
 
 SOURCE_DATE_EPOCH is the time of the list, in seconds since 1970; the list has none where it is not set.`
 

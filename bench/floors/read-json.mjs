@@ -4,6 +4,9 @@ import { DuckDBInstance } from '@duckdb/node-api'
 const [, , lines, db] = process.argv
 const connection = await (await DuckDBInstance.create(db)).connect()
 await connection.run(
-  `CREATE TABLE reviews AS SELECT unnest(record.data) FROM read_json('${lines}', format = 'newline_delimited') WHERE type = 'RECORD'`,
+  `CREATE TABLE reviews AS
+    SELECT unnest(record.data)
+    FROM read_json('${lines}', format = 'newline_delimited')
+    WHERE type = 'RECORD'`,
 )
 connection.closeSync()

@@ -387,7 +387,8 @@ describe('the envelope', () => {
 
   it('of COMPLETE names each stream, and its time as a Java double; a custom definition gets none', () => {
     expect(completeLines(connection, [stream], 1_790_000_000_000)).toEqual([
-      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1.79E12,"stream_status":{"stream_descriptor":{"name":"p_a"},"status":"COMPLETE"}}}',
+      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1.79E12,' +
+        '"stream_status":{"stream_descriptor":{"name":"p_a"},"status":"COMPLETE"}}}',
     ])
     expect(completeLines({ ...connection, definition: 'custom' }, [stream], 1)).toEqual([])
   })

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Releases a copy of this checkout without publishing it, which builds both images twice, and runs their verbs inside them
-# against a sandbox on this machine; ends with `N passed, N failed`. Needs root, Debian and a build (npm ci); says that it
-# skips where it has no way to a base image.
+# Releases a copy of this checkout without publishing it, which builds both images twice, and runs their verbs inside
+# them against a sandbox on this machine; ends with `N passed, N failed`. Needs root, Debian and a build (npm ci); says
+# that it skips if it cannot reach a base image.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
@@ -45,8 +45,8 @@ expecting() {
   verdict "$name" $?
 }
 
-# locked [NAME=VALUE…] -- COMMAND…: runs a command in the container as Kubernetes may: by a user that the image does not know,
-# without a home, the root read-only. It may write to /tmp and /data; /config is the work folder, read-only.
+# locked [NAME=VALUE…] -- COMMAND…: runs a command in the container as Kubernetes may: by a user that the image does
+# not know, without a home, the root read-only. It may write to /tmp and /data; /config is the work folder, read-only.
 locked() {
   local variables=()
   while [ "$1" != -- ]; do variables+=("$1"); shift; done
@@ -82,7 +82,8 @@ start() {
     sed -n 's/^AIRBYTE_ENTRYPOINT=//p')
   inside "$container" -- sh -c 'test "$(id -u)" != 0 && touch /airbyte/file && rm /airbyte/file'
   verdict 'runs as somebody who may write to /airbyte' $?
-  locked -- sh -c 'test "$(id -u)" = 12345 && ! touch /airbyte/file 2>&1 | grep -v "Read-only" && touch /tmp/file /data/file && rm /data/file'
+  locked -- sh -c 'test "$(id -u)" = 12345 && ! touch /airbyte/file 2>&1 | grep -v "Read-only" &&
+    touch /tmp/file /data/file && rm /data/file'
   verdict 'starts as any user on a read-only root' $?
 }
 
@@ -103,15 +104,19 @@ verdict 'the statement of provenance names the commit, the base and both images'
 (
   . test/slow/environments.sh
   findPython 'the schemas of in-toto and CycloneDX'
-  environment supply-chain || skip 'the schemas of in-toto and CycloneDX, since their libraries cannot be installed from PyPI'
+  environment supply-chain ||
+    skip 'the schemas of in-toto and CycloneDX, since their libraries cannot be installed from PyPI'
   .venv/supply-chain/bin/python test/slow/image/validate.py "$out"
 )
 verdict 'the statement and the lists of parts meet their schemas' $?
 
 start source
-inside "$container" -- sh -c 'test -z "$(ls -A /connector/node_modules/typescript /connector/node_modules/vitest 2>/dev/null)"'
+inside "$container" -- sh -c '
+  cd /connector/node_modules
+  test -z "$(ls -A typescript vitest 2>/dev/null)"'
 verdict 'holds production dependencies only' $?
-inside "$container" -- cat /connector/sbom.json | node test/slow/image/expect.mjs sbom axios,detect-libc,@duckdb/node-bindings-linux-x64
+inside "$container" -- cat /connector/sbom.json |
+  node test/slow/image/expect.mjs sbom axios,detect-libc,@duckdb/node-bindings-linux-x64
 verdict 'lists what it is made of' $?
 inside "$container" -- cat /connector/sbom.json | cmp - "$out/source-feedback-$version.sbom.json"
 verdict 'holds the list that the release has' $?
@@ -137,18 +142,25 @@ verdict 'feedback catalog' $?
 expecting 'read' read reviews=500 -- read --config /config/source.json --catalog /config/catalog.json
 
 buildah config --workingdir / "$container"
-expecting 'check from another working directory, by a relative path' check SUCCEEDED -- check --config config/source.json
+expecting 'check from another working directory, by a relative path' check SUCCEEDED \
+  -- check --config config/source.json
 
-service=(FEEDBACK_BASE_URL="$(cat "$work/url")" FEEDBACK_START_DATE=2000-01-01 FEEDBACK_CREDENTIALS_AUTH_TYPE=application
-  FEEDBACK_CREDENTIALS_APPLICATION_ID_FILE=/config/id FEEDBACK_CREDENTIALS_APPLICATION_SECRET_FILE=/config/secret
-  FEEDBACK_CREDENTIALS_TOKEN_URL="$(cat "$work/token-url")")
+service=(
+  FEEDBACK_BASE_URL="$(cat "$work/url")"
+  FEEDBACK_START_DATE=2000-01-01
+  FEEDBACK_CREDENTIALS_AUTH_TYPE=application
+  FEEDBACK_CREDENTIALS_APPLICATION_ID_FILE=/config/id
+  FEEDBACK_CREDENTIALS_APPLICATION_SECRET_FILE=/config/secret
+  FEEDBACK_CREDENTIALS_TOKEN_URL="$(cat "$work/token-url")"
+)
 locked "${service[@]}" -- source-feedback read --config ENV --catalog /config/catalog.json |
   node test/slow/image/expect.mjs read reviews=500
 verdict 'reads as any user on a read-only root, its secrets in files' $?
 locked "${service[@]}" -- feedback sync --config ENV --db /data/reviews.duckdb --select reviews >/dev/null &&
   locked "${service[@]}" -- feedback verify --config ENV --db /data/reviews.duckdb | tail -1
 verdict 'feedback sync and verify write to the folder of the file alone' "$((PIPESTATUS[0]))"
-locked "${service[@]}" -- feedback audit --config ENV --stream reviews --dialect duckdb --table reviews >"$work/audit.sql" && [ -s "$work/audit.sql" ]
+audit=(--config ENV --stream reviews --dialect duckdb --table reviews)
+locked "${service[@]}" -- feedback audit "${audit[@]}" >"$work/audit.sql" && [ -s "$work/audit.sql" ]
 verdict 'feedback audit writes to /tmp alone' $?
 
 start destination
@@ -158,13 +170,16 @@ expecting 'check of a wrong config' check FAILED -- check --config /config/wrong
 expecting 'discover' objects locations,visit_records -- discover --config /config/destination.json
 expecting 'write' written locations=1+0,visit_records=2+1 \
   -- write --config /config/destination.json --catalog /config/writing.json <"$work/messages.jsonl"
-truth=$(node -p 'const { url, access_token } = JSON.parse(require("fs").readFileSync(0)); `${url}/__sandbox/truth?access_token=${access_token}`' <"$work/sandbox.json")
+truth=$(node -p '
+  const { url, access_token } = JSON.parse(require("fs").readFileSync(0));
+  `${url}/__sandbox/truth?access_token=${access_token}`' <"$work/sandbox.json")
 node -e 'fetch(process.argv[1]).then((answer) => answer.text()).then(console.log)' "$truth" |
   node test/slow/image/expect.mjs held visit-1,visit-2
 verdict 'the visits are there' $?
 inside "$container" -- cat /airbyte/rejected.jsonl | node test/slow/image/expect.mjs letters 'email is missing'
 verdict 'the rejected one is in the dead-letter file, with its reason' $?
-locked -- destination-feedback write --config /config/locked.json --catalog /config/writing.json <"$work/messages.jsonl" |
+write=(--config /config/locked.json --catalog /config/writing.json)
+locked -- destination-feedback write "${write[@]}" <"$work/messages.jsonl" |
   node test/slow/image/expect.mjs written locations=1+0,visit_records=2+1 &&
   node test/slow/image/expect.mjs letters 'email is missing' <"$work/data/rejected.jsonl"
 verdict 'writes as any user on a read-only root' $?

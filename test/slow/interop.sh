@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Real clients of the connector, Meltano and PyAirbyte, against a sandbox, and Python's readers of its files: one line a scenario, then `N passed, N failed`.
-# Needs a build (npm ci), Python 3.10 to 3.12 and PyPI; says plainly what it skips where they are missing.
+# Real clients of the connector, Meltano and PyAirbyte, against a sandbox, and Python's readers of its files: one line
+# for each scenario, then `N passed, N failed`. Needs a build (npm ci), Python 3.10 to 3.12 and PyPI; says what it skips
+# if they are missing.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -10,9 +11,11 @@ findPython 'Meltano and PyAirbyte'
 environments meltano airbyte || skip 'Meltano and PyAirbyte, since one of them cannot be installed from PyPI'
 # The package of the rules wants the platform's servers too; what the rules themselves need is pinned.
 environment airbyte-rules --no-deps ||
-  echo "skipped: Airbyte's quality rules, since airbyte-internal-ops cannot be installed from PyPI with $("$python" --version)"
+  echo "skipped: Airbyte's quality rules, since airbyte-internal-ops cannot be installed from PyPI" \
+    "with $("$python" --version)"
 environments duckdb-1.4 duckdb-1.5 duckdb-2.0 ||
-  echo "skipped: Python's readers of our files, since one of them cannot be installed from PyPI with $("$python" --version)"
+  echo "skipped: Python's readers of our files, since one of them cannot be installed from PyPI" \
+    "with $("$python" --version)"
 
 "$python" --version
 export INTEROP_VENV=$PWD/.venv NO_COLOR=1 DO_NOT_TRACK=1 AIRBYTE_OFFLINE_MODE=1 MELTANO_SEND_ANONYMOUS_USAGE_STATS=false

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # A lake that many processes write, with its catalogue in a real PostgreSQL and its rows in a server that speaks S3:
-# test/slow/lake.sh [REVIEWS [KILLS [WRITERS]]]; LAKE_ONLY=REGEXP keeps the tests of these names. Needs a build (npm ci), Python 3.10 to 3.12, PyPI, PostgreSQL, a JDK and Maven; says plainly what it skips.
+# test/slow/lake.sh [REVIEWS [KILLS [WRITERS]]]; LAKE_ONLY=REGEXP keeps the tests of these names. Needs a build (npm
+# ci), Python 3.10 to 3.12, PyPI, PostgreSQL, a JDK and Maven; says what it skips.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source test/slow/environments.sh
 findPython 'the lake'
 
-PG_BIN=$(dirname "$(readlink -f "$(command -v pg_ctl || ls -d /usr/lib/postgresql/*/bin/pg_ctl 2>/dev/null | sort -V | tail -1)")")
+PG_BIN=$(findPostgres)
 export PG_BIN NO_COLOR=1
 [ -x "$PG_BIN/initdb" ] || skip 'the lake, since PostgreSQL is not here (apt-get install postgresql)'
 environment lake || skip "the lake, since DuckDB's extensions cannot be installed from PyPI"
@@ -15,4 +16,5 @@ jars s3proxy || skip 'the lake, since S3Proxy cannot be installed from Maven Cen
 
 export VIRTUAL_ENV=$PWD/.venv/lake LAKE_REVIEWS=${1:-} LAKE_KILLS=${2:-} LAKE_WRITERS=${3:-}
 unset FEEDBACK_DUCKDB_EXTENSIONS
-exec npx vitest run --config test/slow/vitest.config.mts test/slow/lake.test.ts test/slow/lake-folder.test.ts ${LAKE_ONLY:+-t "$LAKE_ONLY"}
+exec npx vitest run --config test/slow/vitest.config.mts \
+  test/slow/lake.test.ts test/slow/lake-folder.test.ts ${LAKE_ONLY:+-t "$LAKE_ONLY"}

@@ -51,10 +51,13 @@ beforeAll(async () => {
   const folder = newTempPath('objects')
   mkdirSync(folder)
   const properties = newTempPath('properties')
-  writeFileSync(
-    properties,
-    `s3proxy.endpoint=${url}\ns3proxy.authorization=none\njclouds.provider=filesystem-nio2\njclouds.filesystem.basedir=${folder}\n`,
-  )
+  const settings = [
+    `s3proxy.endpoint=${url}`,
+    's3proxy.authorization=none',
+    'jclouds.provider=filesystem-nio2',
+    `jclouds.filesystem.basedir=${folder}`,
+  ]
+  writeFileSync(properties, settings.map((line) => `${line}\n`).join(''))
   // It begins in half the time of the processor so.
   const java = ['-Xmx1g', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', '.venv/s3proxy/*']
   storage = spawn('java', [...java, 'org.gaul.s3proxy.Main', '--properties', properties], { stdio: 'ignore' })
@@ -189,15 +192,12 @@ const findWords = async (
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   const { db } = opened.right
   let files = 0
-  for (const { file } of await db.query(`SELECT file FROM glob('s3://lake/${name}/**/*.parquet')`))
-    files +=
-      Number(
-        await db.scalar(
-          `SELECT count(*) FROM read_parquet(${quoteLiteral(String(file))}) AS t WHERE contains(t::VARCHAR, ${quoteLiteral(words)})`,
-        ),
-      ) > 0
-        ? 1
-        : 0
+  for (const { file } of await db.query(`SELECT file FROM glob('s3://lake/${name}/**/*.parquet')`)) {
+    const count = await db.scalar(`
+      SELECT count(*) FROM read_parquet(${quoteLiteral(String(file))}) AS t
+      WHERE contains(t::VARCHAR, ${quoteLiteral(words)})`)
+    if (Number(count) > 0) files += 1
+  }
   db.close()
   postgres.ask('CHECKPOINT')
   const folder = postgres.ask('SHOW data_directory').trim()
@@ -229,7 +229,9 @@ const countCommitted = (name: string): number =>
   askCatalogue(
     name,
     'ducklake_data_file',
-    `SELECT sum(record_count) FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id) WHERE table_name = '_versions_reviews' AND file.end_snapshot IS NULL`,
+    `SELECT sum(record_count)
+     FROM ducklake_data_file AS file JOIN ducklake_table USING (table_id)
+     WHERE table_name = '_versions_reviews' AND file.end_snapshot IS NULL`,
   )
 
 /** The version that a reader sees, and how many tables it has. */
@@ -240,9 +242,10 @@ const readCounts = async (
   const { db } = await runOrThrow(
     openLake(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env, version } }),
   )
-  const rows = await db.query(
-    `SELECT id::INTEGER AS version, (SELECT count(*)::INTEGER FROM duckdb_tables() WHERE database_name = 'lake') AS tables FROM ducklake_current_snapshot('lake')`,
-  )
+  const rows = await db.query(`
+    SELECT id::INTEGER AS version,
+      (SELECT count(*)::INTEGER FROM duckdb_tables() WHERE database_name = 'lake') AS tables
+    FROM ducklake_current_snapshot('lake')`)
   db.close()
   return rows.map(({ version, tables }) => ({ version: Number(version), tables: Number(tables) }))
 }
@@ -259,9 +262,10 @@ const writeParquet = async (sql: string): Promise<Buffer> => {
 
 /** The Parquet files in the folder of a lake that its catalogue does not know. */
 const listOrphans = async (name: string): Promise<ReadonlyArray<string>> => {
-  const known = postgres.ask(
-    `\\c ${name}\nSELECT path FROM ducklake_data_file UNION SELECT path FROM ducklake_delete_file UNION SELECT path FROM ducklake_files_scheduled_for_deletion`,
-  )
+  const known = postgres.ask(`\\c ${name}
+    SELECT path FROM ducklake_data_file
+    UNION SELECT path FROM ducklake_delete_file
+    UNION SELECT path FROM ducklake_files_scheduled_for_deletion`)
   const files = (await listObjects(`${name}/`)).filter((key) => key.endsWith('.parquet'))
   return files.filter((key) => !known.includes(key.split('/').at(-1) ?? ''))
 }
@@ -269,9 +273,9 @@ const listOrphans = async (name: string): Promise<ReadonlyArray<string>> => {
 const holdWords = async (keys: ReadonlyArray<string>, words: string): Promise<boolean> => {
   const db = await runOrThrow(openLake('ducklake:postgres:dbname=forgetful', 'read', { lake: { env: process.env } }))
   const files = keys.map((key) => quoteLiteral(`s3://lake/${key}`)).join(', ')
-  const found = await db.db.scalar(
-    `SELECT count(*) FROM read_parquet([${files}], union_by_name => true) AS t WHERE contains(t::VARCHAR, ${quoteLiteral(words)})`,
-  )
+  const found = await db.db.scalar(`
+    SELECT count(*) FROM read_parquet([${files}], union_by_name => true) AS t
+    WHERE contains(t::VARCHAR, ${quoteLiteral(words)})`)
   db.db.close()
   return Number(found) > 0
 }
@@ -421,7 +425,7 @@ describe('a lake in PostgreSQL and S3', () => {
     await expectTruth(service, await copyToFile(lake), ['reviews', 'review_contents'])
   })
 
-  it('waits where another run took its share while PostgreSQL had ended its connections, and has its locks again', async () => {
+  it('waits if another run took its share while its connections were cut, and has its locks again', async () => {
     postgres.ask('CREATE DATABASE held')
     const dataPath = newTempPath('files')
     const open = () =>
@@ -429,7 +433,9 @@ describe('a lake in PostgreSQL and S3', () => {
         lake: { env: process.env, dataPath, share: { index: 0, count: 2 } },
       })()
     const snapshot = await runOrThrow(open)
-    const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'held' AND pid <> pg_backend_pid()`
+    const cut = `
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = 'held' AND pid <> pg_backend_pid()`
     const take = `SELECT pg_advisory_lock(${0x66646c6b}, 1000)`
     let attempts = 0
     let holder: ChildProcess | undefined
@@ -570,7 +576,10 @@ describe('a lake in PostgreSQL and S3', () => {
     const service = await startService(2000)
     const lake = newLake('busy')
     const running = startProgram('feedback', ['sync', '--config', writeConfig(service, 0), ...lake], { env })
-    const locksSql = `SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = 'busy' AND locktype = 'advisory' AND objid >= 1000`
+    const locksSql = `
+      SELECT count(*)
+      FROM pg_locks JOIN pg_database ON pg_database.oid = database
+      WHERE datname = 'busy' AND locktype = 'advisory' AND objid >= 1000`
     while (Number(postgres.ask(locksSql)) === 0) await sleep(20)
     await waitForVersions('busy', 2)
     process.kill(running.pid ?? 0, 'SIGSTOP')
@@ -605,8 +614,14 @@ describe('a lake in PostgreSQL and S3', () => {
     await sleep(6000)
     await feedbackWell('sync', '--config', config, ...placeOf(lake))
     const [id = '', words = ''] = (
-      await ask(`SELECT "reviewId"::VARCHAR || '|' || any_value(response) FROM review_contents WHERE length(response) > 60
-                   GROUP BY "reviewId", response HAVING count(*) = 1 ORDER BY max(response) OVER () = response DESC, length(response) DESC LIMIT 1`)
+      await ask(`
+        SELECT "reviewId"::VARCHAR || '|' || any_value(response)
+        FROM review_contents
+        WHERE length(response) > 60
+        GROUP BY "reviewId", response
+        HAVING count(*) = 1
+        ORDER BY max(response) OVER () = response DESC, length(response) DESC
+        LIMIT 1`)
     )
       .replaceAll('"', '')
       .split('|')
@@ -666,7 +681,9 @@ describe('a lake in PostgreSQL and S3', () => {
     postgres.ask(`\\c watched
         BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;
         DO $$ BEGIN
-          WHILE NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%age(backend_xmin)%') LOOP
+          WHILE NOT EXISTS (
+            SELECT FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%age(backend_xmin)%'
+          ) LOOP
             IF clock_timestamp() > now() + interval '5 minutes' THEN RAISE 'Nobody has asked.'; END IF;
             PERFORM pg_sleep(0.001), pg_stat_clear_snapshot();
           END LOOP;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs a small world of each kind so many times (1,000) on both supported versions of Node: all of a seed must have one hash.
+# Runs a small world of each kind that many times (1,000) on both supported versions of Node: all runs of a seed must
+# have one hash.
 set -euo pipefail
 times=${1:-1000}
 npm run -s simulate -- --help >/dev/null
@@ -10,7 +11,8 @@ for seed in 346 698 3688 3322 661; do
   for version in 20 22; do
     node=(npx --yes "node@$version")
     [[ $(node --version) == v$version.* ]] && node=(node)
-    line=$("${node[@]}" build/simulation.cjs --seeds "$seed-$seed" --times "$times" --hashes --workers 1 | grep -v ' worlds, ') || status=1
+    options=(--seeds "$seed-$seed" --times "$times" --hashes --workers 1)
+    line=$("${node[@]}" build/simulation.cjs "${options[@]}" | grep -v ' worlds, ') || status=1
     hashes+=("$line")
     echo "Node $version, $times times: $line"
   done

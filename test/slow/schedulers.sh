@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# The snippets of docs/scheduling.md with the tools themselves: Dagster runs its job, Airflow imports its DAG and runs its tasks, the CronJob
-# meets the schema of Kubernetes. Needs a build (npm ci), Python 3.10 to 3.12 and PyPI; says plainly what it skips where they are missing.
+# The snippets of docs/scheduling.md with the tools themselves: Dagster runs its job, Airflow imports its DAG and runs
+# its tasks, the CronJob meets the schema of Kubernetes. Needs a build (npm ci), Python 3.10 to 3.12 and PyPI; says what it
+# skips if they are missing.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source test/slow/environments.sh
 findPython 'the schedulers'
 
-for name in dagster airflow kubernetes; do environment "$name" & pids+=($!); done
-for pid in "${pids[@]}"; do wait "$pid" || skip 'the schedulers, since Dagster, Airflow or kubernetes-validate cannot be installed from PyPI'; done
+environments dagster airflow kubernetes ||
+  skip 'the schedulers, since Dagster, Airflow or kubernetes-validate cannot be installed from PyPI'
 
 export SCHEDULER_VENV=$PWD/.venv DAGSTER_DISABLE_TELEMETRY=yes
 exec npx vitest run --config test/slow/vitest.config.mts test/slow/schedulers.test.ts

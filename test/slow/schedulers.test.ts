@@ -53,13 +53,22 @@ job = module.defs.resolve_job_def("feedback")
 with dg.DagsterInstance.ephemeral() as instance:
     result = job.execute_in_process(instance=instance, raise_on_error=False)
     steps = [event for event in result.all_events if event.step_key]
+    made = result.get_asset_materialization_events()
+    def without_age(alert):
+        return {key: value for key, value in alert.items() if key != "age_days"}
+    def describe(check):
+        alerts = [without_age(alert) for alert in check.metadata["alerts"].data]
+        return [check.check_name, check.passed, check.severity.value, alerts]
     print(json.dumps({
         "ok": result.success,
         "done": [event.step_key for event in steps if event.is_step_success],
         "failed": [event.step_key for event in steps if event.is_step_failure],
         "repeated": len([event for event in steps if event.is_step_up_for_retry]),
-        "reviews": [event.materialization.metadata["reviews"].value for event in result.get_asset_materialization_events() if event.asset_key.to_user_string() == "reviews"],
-        "checks": [[check.check_name, check.passed, check.severity.value, [{key: value for key, value in alert.items() if key != 'age_days'} for alert in check.metadata["alerts"].data]] for check in result.get_asset_check_evaluations()],
+        "reviews": [
+            event.materialization.metadata["reviews"].value
+            for event in made if event.asset_key.to_user_string() == "reviews"
+        ],
+        "checks": [describe(check) for check in result.get_asset_check_evaluations()],
     }))
 `
 
@@ -107,7 +116,8 @@ dag = module.feedback()
 
   it('imports the DAG', async () => {
     const program = `${load}
-print(json.dumps([dag.dag_id, dag.max_active_runs, [[task.task_id, sorted(task.downstream_task_ids), task.retries] for task in dag.topological_sort()]]))`
+tasks = [[task.task_id, sorted(task.downstream_task_ids), task.retries] for task in dag.topological_sort()]
+print(json.dumps([dag.dag_id, dag.max_active_runs, tasks]))`
     expect(await runPython('airflow', program)).toEqual([
       'feedback',
       1,

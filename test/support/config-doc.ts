@@ -22,7 +22,8 @@ const row = (name: string, setting: JsonSchema, needed: boolean): string => {
   const { minimum, maximum } = setting
   const range = minimum === undefined ? '' : ` (${minimum}${maximum === undefined ? ' or more' : ` to ${maximum}`})`
   const items = (setting.items as JsonSchema | undefined)?.type
-  const type = `${setting.type === 'array' ? `array of ${items}s` : setting.format === 'date-time' ? 'date-time' : setting.type}${range}`
+  const base = setting.format === 'date-time' ? 'date-time' : setting.type
+  const type = `${setting.type === 'array' ? `array of ${items}s` : base}${range}`
   const standard =
     'const' in setting
       ? `\`"${setting.const}"\``

@@ -58,7 +58,9 @@ export const definitionSql = ({ columns }: Table): string =>
 const createSql = (to: Table, rows: ReadonlyArray<RowSql>): string => `
   CREATE TABLE ${to.name} (${definitionSql(to)});
   ${rows.length === 0 ? '' : `INSERT INTO ${to.name} VALUES ${rowsSql(rows).join(', ')};`}
-  ${to.history ? `CREATE TABLE ${historyTableName(to.name)} AS SELECT *, NULL::TIMESTAMPTZ AS _ended FROM ${to.name} LIMIT 0;` : ''}`
+  ${to.history ? createHistorySql(to) : ''}`
+const createHistorySql = ({ name }: Table): string => `
+  CREATE TABLE ${historyTableName(name)} AS SELECT *, NULL::TIMESTAMPTZ AS _ended FROM ${name} LIMIT 0;`
 
 /** A database in memory with the metadata tables and these, for the time that `body` takes. */
 export const useTables = async (

@@ -34,9 +34,11 @@ const open = async (path: string): Promise<Database> => {
 
 const columnsOf = async (db: Database, table: string): Promise<ReadonlyArray<ColumnInfo>> =>
   (
-    await db.query(
-      `SELECT column_name AS name, data_type AS type FROM duckdb_columns() WHERE table_name = '${table}' AND column_name NOT LIKE '\\_%' ESCAPE '\\' ORDER BY column_index`,
-    )
+    await db.query(`
+      SELECT column_name AS name, data_type AS type
+      FROM duckdb_columns()
+      WHERE table_name = '${table}' AND NOT starts_with(column_name, '_')
+      ORDER BY column_index`)
   ).map(({ name, type }) => ({ name: String(name), type: String(type) }))
 
 /** Times in milliseconds and integers as text, so that a row is one JSON text that loses nothing. */
@@ -96,7 +98,10 @@ const membersSql = (json: string, names: ReadonlyArray<string>): string =>
  */
 const elementsSql = (own: string, list: string, from: string, names: ReadonlyArray<string>): string =>
   `SELECT ${own}, ${membersSql('object', names)} AS element, position::VARCHAR AS position
-   FROM (SELECT ${own}, unnest(objects) AS object, generate_subscripts(objects, 1) - 1 AS position FROM (SELECT ${own}, from_json(${list}, '["JSON"]') AS objects FROM ${from}))`
+   FROM (
+     SELECT ${own}, unnest(objects) AS object, generate_subscripts(objects, 1) - 1 AS position
+     FROM (SELECT ${own}, from_json(${list}, '["JSON"]') AS objects FROM ${from})
+   )`
 
 /** What the truth tells of each review beyond the columns of its table. */
 const reviewMembers = ['location', 'provider', 'source', 'contents', 'taskDetails', 'engagements', 'engagement']
@@ -109,7 +114,9 @@ const childTables: Readonly<Record<string, (names: ReadonlyArray<string>) => str
   review_sentiments: (names) => elementsSql(`${own}, content_id`, 'sentiments', 'truth_content', names),
   review_liabilities: (names) => elementsSql(`${own}, content_id`, 'liabilities', 'truth_content', names),
   review_tasks: (names) =>
-    `SELECT ${own}, ${membersSql('review."taskDetails"', names)} AS element FROM truth_review WHERE review."taskDetails" IS NOT NULL`,
+    `SELECT ${own}, ${membersSql('review."taskDetails"', names)} AS element
+     FROM truth_review
+     WHERE review."taskDetails" IS NOT NULL`,
   review_engagements: (names) => elementsSql(own, 'engagements', 'truth_review', names),
 }
 
@@ -168,11 +175,12 @@ const countIfSame = async (
   await held.run(`CREATE OR REPLACE TEMP TABLE truth_row AS ${truthRowsSql(table, columns)}`)
   const keySql = `(${key.map(quoteIdentifier).join(', ')})`
   const rows = `(SELECT * FROM ${quoteIdentifier(table)} WHERE ${where})`
-  const [counts] = await held.query(
-    `SELECT (SELECT count(*) FROM ${rows})::INTEGER AS held, (SELECT count(DISTINCT ${keySql}) FROM truth_row)::INTEGER AS wanted,
-       (SELECT count(*) FROM truth_row)::INTEGER AS listed,
-       (SELECT count(*) FROM truth_row AS truth SEMI JOIN ${rows} AS held ON ${columns.map(isSameSql).join(' AND ')})::INTEGER AS same`,
-  )
+  const isSame = columns.map(isSameSql).join(' AND ')
+  const [counts] = await held.query(`
+    SELECT (SELECT count(*) FROM ${rows})::INTEGER AS held,
+      (SELECT count(DISTINCT ${keySql}) FROM truth_row)::INTEGER AS wanted,
+      (SELECT count(*) FROM truth_row)::INTEGER AS listed,
+      (SELECT count(*) FROM truth_row AS truth SEMI JOIN ${rows} AS held ON ${isSame})::INTEGER AS same`)
   const { held: count, wanted, listed, same } = counts ?? {}
   return count === wanted && count === listed && count === same ? Number(count) : undefined
 }
@@ -239,7 +247,8 @@ export const compareWithTruth = async (
     const members = new Set([...(columnsByTable.get('reviews') ?? []).map(({ name }) => name), ...reviewMembers])
     await held.run(
       `CREATE OR REPLACE TEMP TABLE truth_review AS
-         SELECT review, review.id AS review_id, review."modifiedTime" AS review_time, coalesce(review.engagement, review.engagements) AS engagements
+         SELECT review, review.id AS review_id, review."modifiedTime" AS review_time,
+           coalesce(review.engagement, review.engagements) AS engagements
          FROM (SELECT ${membersSql('json', [...members])} AS review FROM truth_text);
        CREATE OR REPLACE TEMP TABLE truth_content AS
          SELECT ${own}, element.id AS content_id, element.sentiments AS sentiments, element.liabilities AS liabilities
@@ -261,14 +270,16 @@ export const compareWithTruth = async (
         `SELECT DISTINCT review.${member} AS json FROM truth_review WHERE review.${member} IS NOT NULL`,
       ))
         told.add(`{"${member}":${json}}`)
-    for (const { category, subCategory } of await held.query(
-      `SELECT DISTINCT element.category AS category, element."subCategory" AS "subCategory" FROM (${childTables.review_sentiments?.(['category', 'subCategory'])})`,
-    ))
+    for (const { category, subCategory } of await held.query(`
+      SELECT DISTINCT element.category AS category, element."subCategory" AS "subCategory"
+      FROM (${childTables.review_sentiments?.(['category', 'subCategory'])})`))
       told.add(JSON.stringify({ contents: [{ sentiments: [{ category, subCategory }] }] }))
   }
-  const bounds = await service.query(
-    `SELECT min(id)::VARCHAR AS least, max(id)::VARCHAR AS greatest FROM (SELECT id, row_number() OVER (ORDER BY id) // ${chunkSize} AS chunk FROM review) GROUP BY chunk ORDER BY min(id)`,
-  )
+  const bounds = await service.query(`
+    SELECT min(id)::VARCHAR AS least, max(id)::VARCHAR AS greatest
+    FROM (SELECT id, row_number() OVER (ORDER BY id) // ${chunkSize} AS chunk FROM review)
+    GROUP BY chunk
+    ORDER BY min(id)`)
   let comparing: Promise<void> = Promise.resolve()
   for (const [i, { greatest }] of bounds.entries()) {
     // Without gaps between the chunks, so that a row with an unknown id is found too.

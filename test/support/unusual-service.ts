@@ -38,10 +38,11 @@ export const startUnusualService = async (
     serial += 2n
     commentsByKey.set(key, [...(commentsByKey.get(key) ?? []), { id: serial, mention, response: null }])
   }
-  const row = (id: string, { id: rowId, mention, response }: StoredComment) =>
-    `{"${id}":${rowId},"surveyKey":null,"source":"small","mentionTime":"${new Date(mention).toISOString()}","response":${
-      response === null ? null : JSON.stringify({ responseText: response })
-    }}`
+  const row = (id: string, { id: rowId, mention, response }: StoredComment) => {
+    const mentionTime = new Date(mention).toISOString()
+    const answer = response === null ? null : JSON.stringify({ responseText: response })
+    return `{"${id}":${rowId},"surveyKey":null,"source":"small","mentionTime":"${mentionTime}","response":${answer}}`
+  }
 
   const list = (
     kind: string,
@@ -63,7 +64,10 @@ export const startUnusualService = async (
       return `{"id":"${id}","name":"${kind} ${id}","totalCommentCount":${all.length},"${name}":[${rowTexts}]}`
     })
     const echo = { 'the applied size': size, 'the requested size': requestedSize, nothing: null }[traits.echo]
-    return `{"status":{"code":200,"message":"success"},"data":{"client":"small","entities":[${entities.join(',')}],"filter":{"perPage":${echo}}}}`
+    return (
+      '{"status":{"code":200,"message":"success"},' +
+      `"data":{"client":"small","entities":[${entities.join(',')}],"filter":{"perPage":${echo}}}}`
+    )
   }
 
   const parametersOf = ({ method, url, body }: ReceivedRequest): URLSearchParams => {

@@ -96,8 +96,13 @@ const contentDamages: ReadonlyArray<readonly [column: string, assignment: string
   ],
 ]
 
-const copyReviews = `DROP TABLE IF EXISTS feedback.damaged; CREATE TABLE feedback.damaged AS SELECT * FROM feedback.reviews r
-  WHERE NOT EXISTS (SELECT 1 FROM feedback.deleted_reviews d WHERE d.id = r.id AND d."modifiedTime" >= r."modifiedTime")`
+const copyReviews = `
+  DROP TABLE IF EXISTS feedback.damaged;
+  CREATE TABLE feedback.damaged AS
+  SELECT * FROM feedback.reviews r
+  WHERE NOT EXISTS (
+    SELECT 1 FROM feedback.deleted_reviews d WHERE d.id = r.id AND d."modifiedTime" >= r."modifiedTime"
+  )`
 
 describe('content', () => {
   /** The statements of audits of a copy that is damaged later: one answers with buckets, the other with ids. */
@@ -115,9 +120,11 @@ describe('content', () => {
 
   it.each(contentDamages)('that is damaged is found: %s, by %s', (column, assignment, condition) => {
     service.postgres.ask(copyReviews)
-    const damaged = answer(
-      `UPDATE feedback.damaged SET ${assignment} WHERE id IN (SELECT id FROM feedback.damaged WHERE ${condition} ORDER BY md5(id::text) LIMIT 3) RETURNING id`,
-    ).filter((line) => /^\d+$/.test(line))
+    const damaged = answer(`
+      UPDATE feedback.damaged
+      SET ${assignment}
+      WHERE id IN (SELECT id FROM feedback.damaged WHERE ${condition} ORDER BY md5(id::text) LIMIT 3)
+      RETURNING id`).filter((line) => /^\d+$/.test(line))
     expect(damaged.length).toBeGreaterThan(0)
     expect(answer(byBucket).filter((line) => line.includes('|changed|')).length).toBe(damaged.length)
     const found = answer(byId).map((line) => line.split('|'))

@@ -70,7 +70,10 @@ const kinds: Readonly<Record<'dropped' | 'doubled' | 'stale' | 'ghost' | 'swappe
     const other = drawOther()
     const versionOf = (id: string) => `(SELECT ${version} FROM ${table} WHERE id = ${id})`
     return {
-      sql: `UPDATE ${table} SET ${version} = CASE WHEN id = ${first.id} THEN ${versionOf(other.id)} ELSE ${versionOf(first.id)} END WHERE id IN (${first.id}, ${other.id})`,
+      sql: `
+        UPDATE ${table}
+        SET ${version} = CASE WHEN id = ${first.id} THEN ${versionOf(other.id)} ELSE ${versionOf(first.id)} END
+        WHERE id IN (${first.id}, ${other.id})`,
       answer: [...new Set([bucketOf(first.id), bucketOf(other.id)])]
         .sort((a, b) => a - b)
         .map((bucket) => `${bucket} stale`),

@@ -124,8 +124,10 @@ it('has no words of patients unless they are asked for', () => {
 it('runs over the tables of a real Meltano target, with the same numbers', async () => {
   await project.runSection('Over tables of Meltano')
   expectSame(await project.readRows('postgres', 'analytics', relations))
-  const stale =
-    'SELECT count(*) FROM feedback.review_sentiments JOIN feedback.reviews ON reviews.id = "reviewId" WHERE "modifiedTime" <> "reviewModifiedTime"'
+  const stale = `
+    SELECT count(*)
+    FROM feedback.review_sentiments JOIN feedback.reviews ON reviews.id = "reviewId"
+    WHERE "modifiedTime" <> "reviewModifiedTime"`
   expect(Number(service.postgres.ask(stale))).toBeGreaterThan(0)
   const tables = '{feedback_loader: meltano, feedback_children: tables}'
   await project.dbt('run', '--target', 'warehouse', '--vars', tables)

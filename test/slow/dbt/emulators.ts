@@ -53,7 +53,8 @@ const ofPython = (dialect: string, environment: 'fakesnow' | 'spark', module: st
 
 /** What Redshift has and PostgreSQL lacks; there the part of a date is a text. */
 const redshiftFunctions = `
-  CREATE OR REPLACE FUNCTION strtol(digits text, base int) RETURNS bigint LANGUAGE sql AS $$ SELECT ('x' || lpad(digits, 16, '0'))::bit(64)::bigint $$;
+  CREATE OR REPLACE FUNCTION strtol(digits text, base int) RETURNS bigint LANGUAGE sql
+    AS $$ SELECT ('x' || lpad(digits, 16, '0'))::bit(64)::bigint $$;
   CREATE OR REPLACE FUNCTION datediff(part text, earlier timestamp, later timestamp) RETURNS bigint LANGUAGE sql
     AS $$ SELECT floor(extract(epoch FROM date_trunc('milliseconds', later) - earlier) * 1000)::bigint $$;
   CREATE OR REPLACE FUNCTION get_array_length(list jsonb) RETURNS int LANGUAGE sql
@@ -103,7 +104,10 @@ const ofPostgres = (dialect: 'postgres' | 'redshift'): Emulator => ({
         return `(${cells.join(', ')})`
       })
       const typed = columns.map(([name, kind]) => `${quote(name)} ${postgresTypes[kind]}`)
-      const filled = `DROP TABLE IF EXISTS ${table}; CREATE TABLE ${table} (${typed.join(', ')}); ${values.length === 0 ? '' : `INSERT INTO ${table} VALUES ${values.join(', ')};`}`
+      const filled = `
+        DROP TABLE IF EXISTS ${table};
+        CREATE TABLE ${table} (${typed.join(', ')});
+        ${values.length === 0 ? '' : `INSERT INTO ${table} VALUES ${values.join(', ')};`}`
       const texts = asked.map((place) => (isRedshift ? fromRedshift : String)(statements[place] ?? ''))
       return postgres
         .ask(`${filled} ${texts.join(" SELECT '--'; ")}`)

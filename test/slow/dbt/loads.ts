@@ -34,14 +34,18 @@ export const loadedStreams = [
   'review_contents',
 ]
 
+const airbyteReviewColumns = `
+  id bigint, "modifiedTime" timestamptz, "surveyBarCode" varchar, location jsonb, provider jsonb, source jsonb,
+  avatar jsonb, "mentionTime" timestamptz, rating decimal(38, 9), "reviewScore" decimal(38, 9), contents jsonb,
+  "taskDetails" jsonb, "visitRecordId" varchar, brand jsonb, engagements jsonb, _ab_cdc_deleted_at timestamptz`
+
 /** The tables of Airbyte's destination for PostgreSQL in append mode: a row for each record that ever came. */
 const airbyteTables = `
   CREATE SCHEMA airbyte;
   CREATE TABLE airbyte.fb_reviews (
     _airbyte_raw_id varchar, _airbyte_extracted_at timestamptz, _airbyte_meta jsonb, _airbyte_generation_id bigint,
-    id bigint, "modifiedTime" timestamptz, "surveyBarCode" varchar, location jsonb, provider jsonb, source jsonb, avatar jsonb,
-    "mentionTime" timestamptz, rating decimal(38, 9), "reviewScore" decimal(38, 9), contents jsonb, "taskDetails" jsonb,
-    "visitRecordId" varchar, brand jsonb, engagements jsonb, _ab_cdc_deleted_at timestamptz);`
+    ${airbyteReviewColumns}
+  );`
 
 /** A tap or source reads the sandbox for each of these loaders. */
 export const createLoads = async (
@@ -104,7 +108,8 @@ export const createLoads = async (
     const script = `
       set -euo pipefail
       state=(); [ ! -s "$3" ] || state=(--state "$3")
-      node "$0" --config "$1" --catalog "$2" "\${state[@]}" 2>"$3.tap" | "$4" --config "$5" 2>"$3.target" | tail -n 1 >"$3.next" ||
+      node "$0" --config "$1" --catalog "$2" "\${state[@]}" 2>"$3.tap" |
+        "$4" --config "$5" 2>"$3.target" | tail -n 1 >"$3.next" ||
         { tail -n 5 "$3.tap" "$3.target" >&2; exit 1; }
       [ ! -s "$3.next" ] || mv "$3.next" "$3"`
     const targetProgram = pythonProgram('target-postgres', 'target-postgres')
@@ -131,12 +136,12 @@ export const createLoads = async (
     const records = lines
       .filter((line) => line.startsWith('{"type":"RECORD"'))
       .map((line) => `('${line.replaceAll("'", "''")}'::jsonb)`)
-    postgres.ask(`INSERT INTO airbyte.fb_reviews
-      SELECT gen_random_uuid()::varchar, to_timestamp((line->'record'->>'emitted_at')::bigint / 1000.0), '{"changes": [], "sync_id": 1}', ${generation}, row.*
+    postgres.ask(`
+      INSERT INTO airbyte.fb_reviews
+      SELECT gen_random_uuid()::varchar, to_timestamp((line->'record'->>'emitted_at')::bigint / 1000.0),
+        '{"changes": [], "sync_id": 1}', ${generation}, row.*
       FROM (VALUES ${records.join(',\n')}) AS given (line),
-        jsonb_to_record(line->'record'->'data') AS row (id bigint, "modifiedTime" timestamptz, "surveyBarCode" varchar, location jsonb,
-          provider jsonb, source jsonb, avatar jsonb, "mentionTime" timestamptz, rating decimal(38, 9), "reviewScore" decimal(38, 9),
-          contents jsonb, "taskDetails" jsonb, "visitRecordId" varchar, brand jsonb, engagements jsonb, _ab_cdc_deleted_at timestamptz);`)
+        jsonb_to_record(line->'record'->'data') AS row (${airbyteReviewColumns});`)
   }
 
   const isAirbyte = loaders.includes('cache') || loaders.includes('pyairbyte')

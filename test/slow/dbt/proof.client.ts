@@ -60,7 +60,9 @@ const withCopy = async (loader: Loader, table: string, body: () => Promise<void>
   await body()
   await change(
     loader,
-    `DELETE FROM TABLE_OF.${table}; INSERT INTO TABLE_OF.${table} SELECT * FROM TABLE_OF.kept_rows; DROP TABLE TABLE_OF.kept_rows`,
+    `DELETE FROM TABLE_OF.${table};
+     INSERT INTO TABLE_OF.${table} SELECT * FROM TABLE_OF.kept_rows;
+     DROP TABLE TABLE_OF.kept_rows`,
   )
 }
 
@@ -91,7 +93,9 @@ describe.each(['meltano', 'pyairbyte', 'snapshot'] as const)('sync_is_complete i
         loader,
         damage === 'DELETE'
           ? `DELETE FROM TABLE_OF.${table} WHERE ${which}`
-          : `UPDATE TABLE_OF.${table} SET ${column('modifiedTime')} = ${column('modifiedTime')} - INTERVAL '1 second' WHERE ${which}`,
+          : `UPDATE TABLE_OF.${table}
+             SET ${column('modifiedTime')} = ${column('modifiedTime')} - INTERVAL '1 second'
+             WHERE ${which}`,
       )
       expect(await verdict(loader, 'source:feedback.sync_audit')).toBe('FAIL 1')
     })
@@ -102,7 +106,9 @@ describe.each(['meltano', 'pyairbyte', 'snapshot'] as const)('sync_is_complete i
     await withCopy(loader, 'reviews', async () => {
       await change(
         loader,
-        `UPDATE TABLE_OF.reviews SET "${extracted}" = "${extracted}" + INTERVAL '1 hour' WHERE "${extracted}" = ${last('reviews')}`,
+        `UPDATE TABLE_OF.reviews
+         SET "${extracted}" = "${extracted}" + INTERVAL '1 hour'
+         WHERE "${extracted}" = ${last('reviews')}`,
       )
       expect(await verdict(loader, 'source:feedback.sync_audit')).toBe('pass')
     })
@@ -112,7 +118,8 @@ describe.each(['meltano', 'pyairbyte', 'snapshot'] as const)('sync_is_complete i
     const ofLastRun = `"${extracted}" = ${last('reviews')}`
     const ofFirstRun = `"${extracted}" = ${last('reviews').replace('max', 'min')}`
     const twice = (condition: string): string =>
-      `INSERT INTO TABLE_OF.reviews SELECT * FROM TABLE_OF.reviews WHERE id = (SELECT min(id) FROM TABLE_OF.reviews WHERE ${condition})`
+      `INSERT INTO TABLE_OF.reviews
+       SELECT * FROM TABLE_OF.reviews WHERE id = (SELECT min(id) FROM TABLE_OF.reviews WHERE ${condition})`
     const sentAgain = (count: number): string =>
       `UPDATE TABLE_OF.sync_audit SET records = records + ${count} WHERE stream = 'reviews'`
 
@@ -120,7 +127,9 @@ describe.each(['meltano', 'pyairbyte', 'snapshot'] as const)('sync_is_complete i
       // Tables that merge have a primary key, which refuses them.
       await change(
         loader,
-        'CREATE TABLE TABLE_OF.unkeyed AS SELECT * FROM TABLE_OF.reviews; DROP TABLE TABLE_OF.reviews CASCADE; ALTER TABLE TABLE_OF.unkeyed RENAME TO reviews',
+        `CREATE TABLE TABLE_OF.unkeyed AS SELECT * FROM TABLE_OF.reviews;
+         DROP TABLE TABLE_OF.reviews CASCADE;
+         ALTER TABLE TABLE_OF.unkeyed RENAME TO reviews`,
       )
     })
 
@@ -152,7 +161,8 @@ describe('feedback_equals_service', () => {
   ])('finds what is %s', async (_kind, damage) => {
     const [id = ''] = service.postgres
       .ask(
-        'SELECT max(id) FROM feedback.reviews r WHERE NOT EXISTS (SELECT 1 FROM feedback.deleted_reviews d WHERE d.id = r.id)',
+        `SELECT max(id) FROM feedback.reviews r
+         WHERE NOT EXISTS (SELECT 1 FROM feedback.deleted_reviews d WHERE d.id = r.id)`,
       )
       .split('\n')
     await withCopy('meltano', 'reviews', async () => {

@@ -89,7 +89,10 @@ const appendToPostgres = async (sandbox: Service): Promise<Loaded> => {
       .map((line) => `('${line.replaceAll("'", "''")}'::jsonb)`)
     if (records.length > 0)
       postgres.ask(
-        `INSERT INTO ${table} SELECT row.* FROM (VALUES ${records.join(',\n')}) AS given (line), jsonb_to_record(line->'record'->'data') AS row (${columns})`,
+        `INSERT INTO ${table}
+         SELECT row.*
+         FROM (VALUES ${records.join(',\n')}) AS given (line),
+           jsonb_to_record(line->'record'->'data') AS row (${columns})`,
       )
     const states = airbyteState(stdout)
     if (states.length > 0) writeFileSync(state, JSON.stringify(states))

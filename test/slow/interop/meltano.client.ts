@@ -48,7 +48,8 @@ const start = (...args: ReadonlyArray<string>) => runShellOrThrow(executable, ar
 const meltano = (...args: ReadonlyArray<string>) => runShellOrThrow(forked, args, how)
 const ask = async (sql: string): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
   const script = `import duckdb, json, sys
-print(json.dumps([[str(value) for value in row] for row in duckdb.connect('warehouse.duckdb').execute(sys.argv[1]).fetchall()]))`
+rows = duckdb.connect('warehouse.duckdb').execute(sys.argv[1]).fetchall()
+print(json.dumps([[str(value) for value in row] for row in rows]))`
   return JSON.parse(await runShellOrThrow(join(project.path, duckdb), ['-c', script, sql], how))
 }
 const counts = async (): Promise<Readonly<Record<string, number>>> => {
@@ -62,9 +63,10 @@ const counts = async (): Promise<Readonly<Record<string, number>>> => {
 const versions = async () => {
   const { reviews } = await sandbox.truth()
   const there = reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`)
-  const here = await ask(
-    "SELECT id, strftime(modifiedtime, '%Y-%m-%dT%H:%M:%S.%gZ') FROM feedback.reviews WHERE id NOT IN (SELECT id FROM feedback.deleted_reviews)",
-  )
+  const here = await ask(`
+    SELECT id, strftime(modifiedtime, '%Y-%m-%dT%H:%M:%S.%gZ')
+    FROM feedback.reviews
+    WHERE id NOT IN (SELECT id FROM feedback.deleted_reviews)`)
   return { there: there.sort(), here: here.map((row) => row.join(' ')).sort() }
 }
 const lines = (stream: string): ReadonlyArray<string> => {

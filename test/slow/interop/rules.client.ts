@@ -14,7 +14,11 @@ const layOut = (path: string, connector: AirbyteConnector): string => {
   const { kind, metadata, page, guide, icon, spec, manifest, lock, files } = connector
   const code = `airbyte-integrations/connectors/${kind}-feedback`
   const pages = `docs/integrations/${kind}s`
-  const poetry = `[tool.poetry]\nlicense = "${manifest.license}"\nversion = "${manifest.version}"\n[tool.poetry.dependencies]\n`
+  const poetry = `[tool.poetry]
+license = "${manifest.license}"
+version = "${manifest.version}"
+[tool.poetry.dependencies]
+`
   const texts: ReadonlyArray<readonly [string, string | undefined]> = [
     [`${code}/metadata.yaml`, metadata],
     [`${code}/icon.svg`, icon],
