@@ -77,12 +77,7 @@ export const sortRemoved = (removed: ReadonlyMap<string, Removed>): ReadonlyArra
 
 /** Recounts the rows of each table, and marks the format, which older versions of this package refuse. */
 const updateMetadata = async (db: Database): Promise<void> => {
-  const streams = await listStreamTables(db)
-  const histories = streams.filter(({ history }) => history).map(({ name }) => name)
-  const counts = updateRowCountsSql(
-    streams.map(({ name }) => name),
-    histories,
-  )
+  const counts = updateRowCountsSql(await listStreamTables(db))
   for (const sql of [...counts, `UPDATE _meta SET value = '${snapshotFormat}' WHERE name = 'format'`]) await db.run(sql)
 }
 

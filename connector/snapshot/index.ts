@@ -44,6 +44,7 @@ export {
 } from './questions'
 export { createNamedViews, explainUnknownRegions, findUnknownRegions, readRegions } from './regions'
 export { compactSnapshot, copyTables, rewriteFile } from './rewrite'
+export { claimSnapshot, type OtherService, requireService } from './store/claim'
 export { type DuckDBValue, type QueryResult, quoteIdentifier, type Snapshot } from './store/database'
 export { findDuckdb } from './store/duckdb'
 export {
@@ -55,16 +56,10 @@ export {
 } from './store/failures'
 export { closeSnapshot, findPathProblem, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
 export { readForgotten } from './store/forgotten'
+export { importState } from './store/import-state'
 export { isLakePath } from './store/lake-access'
 export { chooseMemoryLimit, isOutOfMemory, parseMemorySize } from './store/memory'
-export {
-  claimSnapshot,
-  importState,
-  listStateTexts,
-  type OtherService,
-  readSnapshotState,
-  requireService,
-} from './store/metadata'
+export { listStateTexts, readSnapshotState } from './store/metadata'
 export { defaultModelVariables, type Region } from './store/models'
 export { encodeJsonValue, encodeTextValue } from './store/values'
 export { checkTimeZone, createModelViews, setReportingTimeZone } from './store/views'

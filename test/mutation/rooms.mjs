@@ -10,6 +10,7 @@ export const rooms = {
   'snapshot/load': {
     tests: 'test/snapshot/load',
     files: {
+      'changes.ts': ['changes.test.ts', 'writer-messages.test.ts', 'writer.test.ts'],
       'commit.ts': [
         'commit-tables.test.ts',
         'merge.test.ts',
@@ -17,19 +18,15 @@ export const rooms = {
         'writer.test.ts',
         'commit.test.ts',
       ],
-      'earlier-runs.ts': [
-        'load-target.test.ts',
-        'load-states.test.ts',
-        'earlier-runs.test.ts',
-        'stream-load.test.ts',
-        'writer.test.ts',
-      ],
+      'earlier-runs.ts': ['earlier-runs.test.ts', 'stream-load.test.ts', 'writer.test.ts'],
       'evolve.ts': ['evolve.test.ts', 'open-loads.test.ts', 'writer.test.ts'],
       'load-end.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
       'lookups.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts'],
       'merge.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts', 'old-rows.test.ts', 'commit.test.ts'],
+      'open-loads.ts': ['open-loads.test.ts', 'stream-load.test.ts', 'writer.test.ts'],
       'receive.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
       'run.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
+      'slices.ts': ['commit-tables.test.ts', 'commit.test.ts'],
       'stream-load.ts': [
         'open-loads.test.ts',
         'changes.test.ts',

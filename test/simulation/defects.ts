@@ -173,7 +173,7 @@ export const defects: Readonly<Record<string, Defect>> = {
       'db.run(sql); const undeclared = await (0, exports.findNewColumns)(db, received);',
   },
   'state with the first part of a commit': {
-    file: 'snapshot/load/commit.js',
+    file: 'snapshot/load/slices.js',
     find: "    state: undefined,\n    status: 'running',\n    activatesGeneration: false,\n});",
     replace: "    status: 'running',\n    activatesGeneration: false,\n});",
   },

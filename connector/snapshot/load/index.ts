@@ -3,20 +3,12 @@
  * received. A file merges rows into its tables; the lake, another room, appends them. Typed rows are SQL of the
  * columns of a table, those of Airbyte and the place of each record in its stream.
  */
+export { type Change, describeCommit, forgetArrivals, loadsOf, type Received } from './changes'
 export { findNewColumns } from './commit'
 export { chooseStates } from './earlier-runs'
 export { addColumns, mapToColumns, refuseOtherTypes, requireKey, requireStream } from './evolve'
-export type { Loader } from './loader'
-export { loadsOf, stageShared } from './shared'
-export {
-  type Change,
-  type CommitLimits,
-  createLoad,
-  describeCommit,
-  fileLimits,
-  forgetArrivals,
-  type Load,
-  type Received,
-} from './stream-load'
+export { type CommitLimits, fileLimits, type Loader } from './loader'
+export { stageShared } from './shared'
+export { createLoad, type Load } from './stream-load'
 export { chooseLoadTarget, type LoadOptions, type LoadTarget } from './target'
 export { type TypedRows, typeRows } from './typed-rows'

@@ -3,19 +3,34 @@ import type { Database } from '../store/database'
 import { protectFiles } from '../store/file'
 import { closeAbandonedLoadsSql } from '../store/metadata'
 import { listStreamTables, type Table } from '../store/tables'
-import { commitWithinMemory, withLoads } from './commit'
-import { hasManyOldRows, removeOldRowsInParts } from './merge'
-import {
-  type CommitLimits,
-  describeCommit,
-  fileLimits,
-  forgetArrivals,
-  type Load,
-  type OpenOptions,
-  openLoads,
-  type Received,
-  removeForgotten,
-} from './stream-load'
+import { describeCommit, forgetArrivals, type Received, removeForgotten, withLoads } from './changes'
+import { hasManyOldRows, removeOldRowsInSteps } from './merge'
+import { type OpenOptions, openLoads } from './open-loads'
+import { commitWithinMemory } from './slices'
+import type { Load } from './stream-load'
+
+/**
+ * What the records received since the last commit may come to until the next one begins; `millis`: how old they may
+ * be at the end of a page.
+ */
+export type CommitLimits = {
+  readonly rows: number
+  readonly bytes: number
+  /** Of reviews from which several streams make their rows. */
+  readonly sharedBytes: number
+  readonly millis: number
+  /** Commits before a page that would be too much, so that what belongs to a review comes with it. */
+  readonly wholePages: boolean
+}
+
+/** Larger commits cost less for each row; smaller ones lose less when a run is killed. */
+export const fileLimits: CommitLimits = {
+  rows: 250_000,
+  bytes: 64_000_000,
+  sharedBytes: 32_000_000,
+  millis: 5_000,
+  wholePages: false,
+}
 
 /** Where a writer puts its rows: a file merges them into its tables, a lake appends them to its versions. */
 export type Loader = {
@@ -84,7 +99,7 @@ export const createFileLoader = async (db: Database, forgets: boolean): Promise<
     oldRows: {
       areMany: (load, minimumGeneration) => hasManyOldRows(db, load.table, minimumGeneration),
       remove: async (load, minimumGeneration, now) =>
-        removeOldRowsInParts(db, load.table, minimumGeneration, await readTables(), now),
+        removeOldRowsInSteps(db, load.table, minimumGeneration, await readTables(), now),
     },
   }
 }

@@ -53,23 +53,23 @@ export const knownDeletionsSql = (
   GROUP BY id`
 
 /**
- * In which of so many parts, from 0, the review of each record is, by `batch` and `seq`. Reviews whose rows in the
- * tables are of near times share a part, since rows that were written together lie together; new reviews come last.
+ * In which of so many slices, from 0, the review of each record is, by `batch` and `seq`. Reviews whose rows in the
+ * tables are of near times are in one slice, since rows that were written together lie together; new reviews come last.
  */
-export const reviewPartsSql = (
+export const reviewSlicesSql = (
   tables: ReadonlyArray<ReviewReference>,
   values: ReadonlyArray<string>,
   count: number,
 ): string => `
   CREATE OR REPLACE TEMP TABLE _value AS
   ${values.map((sql, batch) => `SELECT ${batch} AS batch, seq, value FROM (${sql})`).join(' UNION ALL ')};
-  CREATE OR REPLACE TEMP TABLE _part AS
-  SELECT id, ntile(${count}) OVER (ORDER BY min(time) NULLS LAST, id) - 1 AS part
+  CREATE OR REPLACE TEMP TABLE _slice AS
+  SELECT id, ntile(${count}) OVER (ORDER BY min(time) NULLS LAST, id) - 1 AS slice
   FROM (
     ${tables.map(referencesSql).join(' UNION ALL ')}
     UNION ALL SELECT DISTINCT value AS id, NULL AS time FROM _value)
   WHERE id IN (SELECT value FROM _value) GROUP BY id;
-  SELECT batch::INTEGER, seq::INTEGER, coalesce(part, 0)::INTEGER FROM _value LEFT JOIN _part ON value = id`
+  SELECT batch::INTEGER, seq::INTEGER, coalesce(slice, 0)::INTEGER FROM _value LEFT JOIN _slice ON value = id`
 
 /**
  * Into `_version`: the newest version of each review that the batches name and of which the tables hold more than

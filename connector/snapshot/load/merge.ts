@@ -9,11 +9,13 @@ import {
   hasTombstonesSql,
   historyTableName,
   isChildTable,
+  listReviewReferences,
   type ReviewReference,
   reviewsTableName,
   type Table,
 } from '../store/tables'
-import { keySql, knownDeletionsSql, newestVersionsSql, type ReviewBatch } from './lookups'
+import { keySql, knownDeletionsSql, metKeysSql, newestVersionsSql, type ReviewBatch } from './lookups'
+import type { LoadTarget } from './target'
 import type { TypedRows } from './typed-rows'
 
 // Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of
@@ -30,10 +32,12 @@ export const archiveSql = (table: Table, source: string, where: string, ended: s
   const columns = [...table.columns.map(({ name }) => name), ...airbyteColumns.map(([name]) => name)]
   return `
   INSERT INTO ${quoteIdentifier(historyTableName(table.name))} BY NAME
-  SELECT DISTINCT ON (t._airbyte_raw_id) ${columns.map((name) => `t.${quoteIdentifier(name)}`).join(', ')}, ${ended} AS _ended
+  SELECT DISTINCT ON (t._airbyte_raw_id)
+    ${columns.map((name) => `t.${quoteIdentifier(name)}`).join(', ')}, ${ended} AS _ended
   FROM ${source}
   WHERE ${where}${tombstone === undefined ? '' : ` AND NOT ${tombstone}`} AND NOT EXISTS (
-    SELECT 1 FROM ${quoteIdentifier(historyTableName(table.name))} AS archived WHERE archived._airbyte_raw_id = t._airbyte_raw_id);`
+    SELECT 1 FROM ${quoteIdentifier(historyTableName(table.name))} AS archived
+    WHERE archived._airbyte_raw_id = t._airbyte_raw_id);`
 }
 
 /** Adds the rows of a batch to the table; where `_met` has keys, those of no other row. */
@@ -87,6 +91,24 @@ export const keepNewestSql = (
 }
 
 /**
+ * Writes rows into their table, one for each key. `batch`: a temporary table with the keys of the rows, which its SQL
+ * makes.
+ */
+export const mergeRows = async (
+  db: Database,
+  table: Table,
+  { key, cursor }: Pick<LoadTarget, 'key' | 'cursor'>,
+  rows: TypedRows,
+  batch: { readonly name: string; readonly sql: string },
+): Promise<void> => {
+  const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch.name} AS ${batch.sql}`
+  const metSql = key.length === 0 ? 'SELECT 0' : `${metKeysSql(table, batch.name, key)}; SELECT count(*) FROM _met`
+  const hasMet = Number(await db.scalar(`${batchSql}; ${metSql}`)) > 0
+  if (hasMet) await db.run(keepNewestSql(table, key, cursor, rows))
+  await db.run(insertRowsSql(table, rows, hasMet ? key : []))
+}
+
+/**
  * Into `_gone`: the reviews that the batch's tombstones delete. `_deletions` remembers when, which is the earlier of
  * a tombstone's cursor and its mark: a mark that is earlier than the cursor removes a version that was wrong, and
  * lets a true one come later.
@@ -96,35 +118,39 @@ export const tombstoneDeletionsSql = ({ table, id, time, batch }: ReviewBatch, t
   const markSql = deletedAtSql(table, 't')
   return `
   CREATE OR REPLACE TEMP TABLE _gone AS
-  SELECT t.${quoteIdentifier(id)} AS id, max(coalesce(${timeSql}, ${markSql})) AS time, max(least(${timeSql}, ${markSql})) AS since
+  SELECT t.${quoteIdentifier(id)} AS id, max(coalesce(${timeSql}, ${markSql})) AS time,
+    max(least(${timeSql}, ${markSql})) AS since
   FROM ${batch} AS t WHERE ${tombstone} GROUP BY 1;
-  DELETE FROM _deletions WHERE EXISTS (SELECT 1 FROM _gone WHERE _gone.id = _deletions.id AND _gone.since >= _deletions.time);
-  INSERT INTO _deletions SELECT id, since FROM _gone WHERE since IS NOT NULL AND id NOT IN (SELECT id FROM _deletions)`
+  DELETE FROM _deletions
+  WHERE EXISTS (SELECT 1 FROM _gone WHERE _gone.id = _deletions.id AND _gone.since >= _deletions.time);
+  INSERT INTO _deletions
+  SELECT id, since FROM _gone WHERE since IS NOT NULL AND id NOT IN (SELECT id FROM _deletions)`
 }
 
 /** Removes the tombstones themselves, once they are applied. */
 export const removeTombstonesSql = ({ name }: Table, tombstone: string): string =>
   `DELETE FROM ${quoteIdentifier(name)} AS t WHERE ${tombstone}`
 
-/** The rows that a finished full refresh did not read again; with `part`, those of them that are in `_old`. */
-const isOldSql = (minimumGeneration: number, part: boolean): string =>
-  `t._airbyte_generation_id < ${minimumGeneration}${part ? ' AND t._airbyte_raw_id IN (SELECT raw FROM _old)' : ''}`
+/** The rows that a finished full refresh did not read again; with `selected`, those of them that are in `_old`. */
+const isOldSql = (minimumGeneration: number, selected: boolean): string =>
+  `t._airbyte_generation_id < ${minimumGeneration}${selected ? ' AND t._airbyte_raw_id IN (SELECT raw FROM _old)' : ''}`
 
 /** Into `_old`: the fingerprints of some rows that a finished full refresh did not read again. */
 const selectOldSql = (table: Table, minimumGeneration: number, limit: number): string => `
   CREATE OR REPLACE TEMP TABLE _old AS
-  SELECT t._airbyte_raw_id AS raw FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, false)} LIMIT ${limit}`
+  SELECT t._airbyte_raw_id AS raw
+  FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, false)} LIMIT ${limit}`
 
-/** Into `_gone`: the reviews that a finished full refresh did not read again; with `part`, those in `_old`. */
+/** Into `_gone`: the reviews that a finished full refresh did not read again; with `selected`, those in `_old`. */
 const refreshDeletionsSql = (
   { table, id, time }: ReviewReference,
   minimumGeneration: number,
-  part: boolean,
+  selected: boolean,
 ): string => `
   CREATE OR REPLACE TEMP TABLE _gone AS
   SELECT t.${quoteIdentifier(id)} AS id, max(t.${quoteIdentifier(time)}) AS time
   FROM ${quoteIdentifier(table.name)} AS t
-  WHERE ${isOldSql(minimumGeneration, part)}
+  WHERE ${isOldSql(minimumGeneration, selected)}
   GROUP BY 1`
 
 /**
@@ -154,12 +180,12 @@ export const removeOldVersionsSql = ({ table, id, time }: ReviewReference): stri
   )
 
 /**
- * Removes the rows that a finished full refresh did not read again, at `now` (milliseconds); with `part`, those in
- * `_old`.
+ * Removes the rows that a finished full refresh did not read again, at `now` (milliseconds); with `selected`,
+ * those in `_old`.
  */
-const removeOldGenerationsSql = (table: Table, minimumGeneration: number, now: number, part: boolean): string => `
-  ${archiveSql(table, `${quoteIdentifier(table.name)} AS t`, isOldSql(minimumGeneration, part), `${instantSql(now)}`)}
-  DELETE FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, part)}`
+const removeOldGenerationsSql = (table: Table, minimumGeneration: number, now: number, selected: boolean): string => `
+  ${archiveSql(table, `${quoteIdentifier(table.name)} AS t`, isOldSql(minimumGeneration, selected), instantSql(now))}
+  DELETE FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, selected)}`
 
 /** Applies the deletions in `_gone` to every table that refers to reviews, except these. */
 export const applyDeletions = async (
@@ -193,16 +219,15 @@ export const hasManyOldRows = async (db: Database, table: Table, minimumGenerati
  * number. After each of them the file is whole: a refresh that is stopped here has read everything, and ends when it
  * is run again.
  */
-export const removeOldRowsInParts = async (
+export const removeOldRowsInSteps = async (
   db: Database,
   table: Table,
   minimumGeneration: number,
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
-  const references = tables.map(findReviewReference).filter((reference) => reference !== undefined)
-  const streams = [table.name, ...references.map((reference) => reference.table.name)]
-  const histories = tables.filter(({ history }) => history).map(({ name }) => name)
+  const references = listReviewReferences(tables)
+  const counted = tables.filter((each) => each.name === table.name || findReviewReference(each) !== undefined)
   for (
     let left = await countOldRows(db, table, minimumGeneration), before = Number.POSITIVE_INFINITY;
     left > 0 && left < before;
@@ -211,7 +236,7 @@ export const removeOldRowsInParts = async (
       db.transaction(async () => {
         await db.run(selectOldSql(table, minimumGeneration, maxOldRows))
         await removeOldRows(db, table, minimumGeneration, references, now, true)
-        await db.run(updateRowCountsSql([...new Set(streams)], histories).join(';\n'))
+        await db.run(updateRowCountsSql(counted).join(';\n'))
       }),
     )
     before = left
@@ -219,21 +244,21 @@ export const removeOldRowsInParts = async (
   }
 }
 
-/** Removes the rows of older generations, and what refers to them; with `part`, those in `_old`. */
+/** Removes the rows of older generations, and what refers to them; with `selected`, those in `_old`. */
 export const removeOldRows = async (
   db: Database,
   table: Table,
   minimumGeneration: number,
   references: ReadonlyArray<ReviewReference>,
   now: number,
-  part = false,
+  selected = false,
 ): Promise<void> => {
   const self = findReviewReference(table)
   if (table.name === reviewsTableName && self !== undefined) {
-    await db.run(refreshDeletionsSql(self, minimumGeneration, part))
+    await db.run(refreshDeletionsSql(self, minimumGeneration, selected))
     await applyDeletions(db, references, [reviewsTableName, deletionsTableName], removeUnreadSql)
   }
-  await db.run(removeOldGenerationsSql(table, minimumGeneration, now, part))
+  await db.run(removeOldGenerationsSql(table, minimumGeneration, now, selected))
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type Message, printJsonText, type Row, type SharedRecords } from '../../cdk'
+import { checkStateService } from '../store/claim'
 import { forgottenRecordsSql } from '../store/forgotten'
-import { checkStateService } from '../store/metadata'
 import { deletionsTableName, reviewsTableName } from '../store/tables'
 import { changeLoad, letCommitProceed, type Run, startCommit, waitForCommit } from './run'
 import { createSpool, type Spool } from './spool'

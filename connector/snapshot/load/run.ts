@@ -1,9 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { CommandError, configFailure } from '../../cdk'
 import type { Database } from '../store/database'
+import { explainCommitFailure, takeChange } from './changes'
 import type { Loader } from './loader'
+import type { OpenOptions } from './open-loads'
 import type { SharedSpool } from './spool'
-import { explainCommitFailure, type Load, type OpenOptions, takeChange } from './stream-load'
+import type { Load } from './stream-load'
 
 /** A run whose messages are being written: what has come in, and the commit that is on its way. */
 export type Run = {

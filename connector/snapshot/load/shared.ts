@@ -1,5 +1,5 @@
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
-import { attributeOf, type Column, chooseColumns, findReviewReference, type Table } from '../store/tables'
+import { attributeOf, type Column, chooseColumns, listReviewReferences, type Table } from '../store/tables'
 import {
   createSeenSql,
   type DerivedStream,
@@ -13,10 +13,10 @@ import {
   typeStream,
 } from './derive'
 import { mapToColumns } from './evolve'
-import { metKeysSql, type ReviewBatch } from './lookups'
-import { insertRowsSql, keepNewestSql } from './merge'
+import type { ReviewBatch } from './lookups'
+import { insertRowsSql, mergeRows } from './merge'
 import type { SharedSpool } from './spool'
-import type { Change, Load } from './stream-load'
+import type { Load } from './stream-load'
 import type { TypedRows } from './typed-rows'
 
 /** What a commit has made of shared reviews. */
@@ -29,10 +29,6 @@ export type SharedResult = {
   /** Whether the tables may have other versions of these reviews, or the reviews themselves are several of one. */
   readonly hasOthers: boolean
 }
-
-/** The loads of the streams that reviews were received for. */
-export const loadsOf = ({ streams }: SharedSpool, changes: ReadonlyArray<Change>): ReadonlyArray<Load> =>
-  changes.flatMap(({ load }) => (streams.includes(load.stream) ? [load] : []))
 
 const toStream = ({ table, derivation, target }: Load): ReadonlyArray<DerivedStream> =>
   derivation === undefined ? [] : [{ table, derivation, generation: target.generation }]
@@ -63,8 +59,7 @@ const findOthers = async (
   batch: string,
   tables: ReadonlyArray<Table>,
 ): Promise<{ readonly known: ReadonlySet<string>; readonly isRepeated: boolean }> => {
-  const references = tables.flatMap((table) => findReviewReference(table) ?? [])
-  const known = references.map(
+  const known = listReviewReferences(tables).map(
     ({ table, id }) => `
     SELECT ${quoteLiteral(table.name)} AS name WHERE EXISTS (
       FROM ${quoteIdentifier(table.name)} AS t WHERE t.${quoteIdentifier(id)} IN (SELECT _review FROM ${batch}))`,
@@ -77,15 +72,10 @@ const findOthers = async (
   }
 }
 
-/** Puts rows into a table that may have some of their keys already. Returns how many rows there were. */
-const mergeRows = async (db: Database, { table, target }: Load, rows: TypedRows): Promise<number> => {
-  const { key, cursor } = mapToColumns(table, target)
-  await db.run(`CREATE OR REPLACE TEMP TABLE _rows AS ${rows.sql}`)
+/** Merges rows into a table that may have some of their keys already. Returns how many rows there were. */
+const mergeStream = async (db: Database, { table, target }: Load, rows: TypedRows): Promise<number> => {
   const staged = { ...rows, sql: 'SELECT * FROM temp._rows' }
-  const hasMet =
-    key.length > 0 && Number(await db.scalar(`${metKeysSql(table, 'temp._rows', key)}; SELECT count(*) FROM _met`)) > 0
-  if (hasMet) await db.run(keepNewestSql(table, key, cursor, staged))
-  await db.run(insertRowsSql(table, staged, hasMet ? key : []))
+  await mergeRows(db, table, mapToColumns(table, target), staged, { name: 'temp._rows', sql: rows.sql })
   return Number(await db.scalar('SELECT count(*) FROM temp._rows'))
 }
 
@@ -112,13 +102,13 @@ const writeStream = async (
   const find = findSql(reviews, stream, seen)
   if (find !== undefined) {
     await db.run(`${createSeenSql(seen)}; ${find}`)
-    return mergeRows(db, load, typeStream(reviews, stream, spool, false))
+    return mergeStream(db, load, typeStream(reviews, stream, spool, false))
   }
   const hasKey = target.key.length > 0
   const repeated = mayMeet || !hasKey ? undefined : repeatedPartsSql(reviews, stream)
   const merges = hasKey && (mayMeet || (repeated !== undefined && (await db.scalar(repeated)) === true))
   const rows = typeStream(reviews, stream, spool, merges)
-  return merges ? mergeRows(db, load, rows) : db.change(insertRowsSql(table, rows, []))
+  return merges ? mergeStream(db, load, rows) : db.change(insertRowsSql(table, rows, []))
 }
 
 /**

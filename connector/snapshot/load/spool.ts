@@ -48,10 +48,10 @@ type SpooledRecord = { readonly at: number; readonly changes: string; readonly j
 const separator = '\u0001'
 const bufferBytes = 131_072
 /**
- * DuckDB reads the file in parts of this size, one for each thread at a time, and types a part at once: larger ones
+ * DuckDB reads the file in blocks of this size, one for each thread at a time, and types a block at once: larger ones
  * take memory only.
  */
-const partBytes = 256_000
+const blockBytes = 256_000
 
 /** `path`: the file of the snapshot; the spool is on the same disk. `forgotten`: SQL over `_json`. */
 export const createSpool = (path: string, forgotten?: string): Spool => {
@@ -91,7 +91,7 @@ export const createSpool = (path: string, forgotten?: string): Spool => {
     count: () => count,
     forgotten,
     toSql: (which = 'kept') => {
-      const largest = Math.max(partBytes, longest + 1024)
+      const largest = Math.max(blockBytes, longest + 1024)
       const where = forgotten === undefined ? '' : `WHERE ${which === 'kept' ? 'NOT ' : ''}${forgotten}`
       return `(
         SELECT * FROM read_csv('/dev/fd/${writeOut()}',
@@ -161,12 +161,12 @@ function* readRecords(file: number): Iterable<SpooledRecord> {
   }
 }
 
-/** The records of a spool in so many spools; `parts`: in which each record is, from 0. */
-export const splitSpool = (spool: Spool, path: string, parts: Uint8Array, count: number): ReadonlyArray<Spool> => {
+/** The records of a spool in so many spools; `places`: in which of them each record is, from 0. */
+export const splitSpool = (spool: Spool, path: string, places: Uint8Array, count: number): ReadonlyArray<Spool> => {
   const spools = Array.from({ length: count }, () => createSpool(path, spool.forgotten))
   let number = 0
   for (const { at, changes, json } of spool.records()) {
-    spools[parts[number] ?? 0]?.add({ json: Buffer.from(json), changes: JSON.parse(`[${changes}]`) }, at)
+    spools[places[number] ?? 0]?.add({ json: Buffer.from(json), changes: JSON.parse(`[${changes}]`) }, at)
     number += 1
   }
   return spools

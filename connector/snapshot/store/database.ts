@@ -72,10 +72,10 @@ export type Database = {
   readonly connect: () => Promise<Database>
   /**
    * Runs work that changes nothing when it rejects, and runs it again with more memory where that was too little, up
-   * to the limit. Where the limit is too little, it does the same in `parts`, or rejects with a `CommandError` that
+   * to the limit. Where the limit is too little, `inSlices` does the same with less at a time, or it rejects with a `CommandError` that
    * names the work, such as "the check x".
    */
-  readonly withMemory: <A>(name: string, work: () => Promise<A>, parts?: () => Promise<A>) => Promise<A>
+  readonly withMemory: <A>(name: string, work: () => Promise<A>, inSlices?: () => Promise<A>) => Promise<A>
   /**
    * Frees what DuckDB remembers of row groups, which a checkpoint keeps: some 200 kB of each that was written, and
    * 256 kB of each that rows were deleted from.
@@ -206,13 +206,13 @@ const giveMemory = (
   return {
     ...connection,
     explainMemory,
-    withMemory: async (name, work, parts) => {
+    withMemory: async (name, work, inSlices) => {
       try {
         return await setter.run(work)
       } catch (error) {
         if (!isOutOfMemory(error)) throw error
-        if (parts === undefined) throw new CommandError(explainMemory(name, error))
-        return parts()
+        if (inSlices === undefined) throw new CommandError(explainMemory(name, error))
+        return inSlices()
       }
     },
     release: setter.release,

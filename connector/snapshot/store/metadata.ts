@@ -1,15 +1,6 @@
-import {
-  CommandError,
-  configFailure,
-  isSameService,
-  type ServiceIdentity,
-  type SourceState,
-  type StreamInfo,
-  serviceOfState,
-} from '../../cdk'
+import type { SourceState, StreamInfo } from '../../cdk'
 import { type Database, instantSql, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
-import { adviseOnPlace } from './failures'
-import { type Column, type ColumnType, historyTableName } from './tables'
+import { type Column, type ColumnType, historyTableName, type Table } from './tables'
 import type { CellValue } from './values'
 
 /**
@@ -28,7 +19,8 @@ export const metadataTablesSql = `
   CREATE TABLE _meta (name VARCHAR, value VARCHAR);
   INSERT INTO _meta VALUES ('format', '${firstFormat}');
   CREATE TABLE _streams (
-    stream VARCHAR, schema JSON, primary_key VARCHAR[], cursor VARCHAR, generation BIGINT, refreshing BOOLEAN, rows BIGINT);
+    stream VARCHAR, schema JSON, primary_key VARCHAR[], cursor VARCHAR, generation BIGINT, refreshing BOOLEAN,
+    rows BIGINT);
   CREATE TABLE _state (stream VARCHAR, state JSON, saved_at TIMESTAMPTZ);
   CREATE TABLE _loads (
     load BIGINT, run BIGINT, stream VARCHAR, sync_mode VARCHAR, started TIMESTAMPTZ, ended TIMESTAMPTZ, seconds DOUBLE,
@@ -107,6 +99,11 @@ export type CursorRange = {
   readonly type: ColumnType
 }
 
+export const toCursorRange = (column: Column, table: string): CursorRange => {
+  const endSql = (aggregate: 'min' | 'max') => cursorSql(column, `${aggregate}(t.${quoteIdentifier(column.name)})`)
+  return { table, least: endSql('min'), greatest: endSql('max'), type: column.type }
+}
+
 /** What a commit changes of a load's row in `_loads`; `range`: of the cursors in its batch. */
 type LoadUpdate = {
   readonly id: number | bigint
@@ -118,29 +115,40 @@ type LoadUpdate = {
 }
 
 /** Updates the loads' rows in `_loads`, those whose cursors have one type in one statement. */
-export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number): string => {
+export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number): string =>
+  [...new Set(loads.map(({ range }) => range?.type))]
+    .map((type) =>
+      updateLoadsOfTypeSql(
+        loads.filter(({ range }) => range?.type === type),
+        type,
+        now,
+      ),
+    )
+    .join(';\n')
+
+const updateLoadsOfTypeSql = (loads: ReadonlyArray<LoadUpdate>, type: ColumnType | undefined, now: number): string => {
   const millis = `${Math.trunc(now)}::BIGINT`
-  const updates = [...new Set(loads.map(({ range }) => range?.type))].map((type) => {
-    const widen = (saved: string, operator: '<' | '>', value: string) =>
-      `${saved} = CASE WHEN ${saved} IS NULL OR ${value}::${type} ` +
-      `${operator} ${saved}::${type} THEN ${value} ELSE ${saved} END`
-    const cursors = [widen('cursor_from', '<', 'given.least'), widen('cursor_to', '>', 'given.greatest')]
-    const assignments = [
-      ...['records', 'source_records', 'status', 'rows'].map((name) => `${name} = given.${name}`),
-      `ended = CASE WHEN given.status <> 'running' THEN make_timestamptz(${millis} * 1000) END`,
-      `seconds = CASE WHEN given.status <> 'running' THEN ${millis} / 1000 - epoch(started) END`,
-      ...(type === undefined ? [] : cursors),
-    ]
-    const given = loads
-      .filter(({ range }) => range?.type === type)
-      .map(({ id, stream, status, records, sourceRecords, range }) => {
-        const ends = range ? `, ${range.least} AS least, ${range.greatest} AS greatest FROM ${range.table} AS t` : ''
-        return `SELECT ${id} AS load, ${records} AS records, ${sourceRecords ?? 'NULL'}::BIGINT AS source_records, ${quoteLiteral(status)} AS status, ${countRowsSql(stream)} AS rows${ends}`
-      })
-    return `UPDATE _loads SET ${assignments.join(', ')} FROM (${given.join(' UNION ALL ')}) AS given WHERE _loads.load = given.load`
-  })
-  return updates.join(';\n')
+  const widenSql = (saved: string, operator: '<' | '>', value: string) => `,
+      ${saved} = CASE
+        WHEN ${saved} IS NULL OR ${value}::${type} ${operator} ${saved}::${type} THEN ${value} ELSE ${saved} END`
+  const cursors =
+    type === undefined ? '' : widenSql('cursor_from', '<', 'least') + widenSql('cursor_to', '>', 'greatest')
+  return `
+    UPDATE _loads SET
+      records = given.records, source_records = given.source_records, status = given.status, rows = given.rows,
+      ended = CASE WHEN given.status <> 'running' THEN make_timestamptz(${millis} * 1000) END,
+      seconds = CASE WHEN given.status <> 'running' THEN ${millis} / 1000 - epoch(started) END${cursors}
+    FROM (${loads.map(givenLoadSql).join(' UNION ALL ')}) AS given
+    WHERE _loads.load = given.load`
 }
+
+const givenLoadSql = ({ id, stream, status, records, sourceRecords, range }: LoadUpdate): string => `
+      SELECT ${id} AS load, ${records} AS records, ${sourceRecords ?? 'NULL'}::BIGINT AS source_records,
+        ${quoteLiteral(status)} AS status, ${countRowsSql(stream)} AS rows${range === undefined ? '' : rangeSql(range)}`
+
+const rangeSql = ({ table, least, greatest }: CursorRange): string => `,
+        ${least} AS least, ${greatest} AS greatest
+      FROM ${table} AS t`
 
 /** The name in `_meta` of the number of rows in a stream's history table. */
 export const historyCountName = (stream: string): string => `history rows of ${stream}`
@@ -148,22 +156,25 @@ export const historyCountName = (stream: string): string => `history rows of ${s
 /**
  * Saves each table's number of rows, and of older versions, so that `verify` sees what no load has added or removed.
  */
-export const updateRowCountsSql = (
-  streams: ReadonlyArray<string>,
-  histories: ReadonlyArray<string>,
-): ReadonlyArray<string> => {
-  const counted = ['(NULL, 0)', ...streams.map((stream) => `(${quoteLiteral(stream)}, ${countRowsSql(stream)})`)].join(
-    ', ',
-  )
-  const older = histories
-    .filter((name) => streams.includes(name))
-    .map((stream) => {
-      const name = quoteLiteral(historyCountName(stream))
-      return `INSERT INTO _meta SELECT ${name}, NULL WHERE NOT EXISTS (FROM _meta WHERE name = ${name}); UPDATE _meta SET value = counted.rows FROM (SELECT ${countRowsSql(historyTableName(stream))}::VARCHAR AS rows) AS counted WHERE name = ${name} AND value IS DISTINCT FROM counted.rows`
-    })
+export const updateRowCountsSql = (tables: ReadonlyArray<Table>): ReadonlyArray<string> => {
+  const counted = tables.map(({ name }) => `(${quoteLiteral(name)}, ${countRowsSql(name)})`)
   return [
-    `UPDATE _streams SET rows = counted.rows FROM (VALUES ${counted}) AS counted(name, rows) WHERE stream = name AND _streams.rows IS DISTINCT FROM counted.rows`,
-    ...older,
+    `
+    UPDATE _streams SET rows = counted.rows
+    FROM (VALUES ${['(NULL, 0)', ...counted].join(', ')}) AS counted(name, rows)
+    WHERE stream = name AND _streams.rows IS DISTINCT FROM counted.rows`,
+    ...tables.filter(({ history }) => history).flatMap(updateHistoryCountSql),
+  ]
+}
+
+const updateHistoryCountSql = ({ name: stream }: Table): ReadonlyArray<string> => {
+  const name = quoteLiteral(historyCountName(stream))
+  return [
+    `INSERT INTO _meta SELECT ${name}, NULL WHERE NOT EXISTS (FROM _meta WHERE name = ${name})`,
+    `
+    UPDATE _meta SET value = counted.rows
+    FROM (SELECT ${countRowsSql(historyTableName(stream))}::VARCHAR AS rows) AS counted
+    WHERE name = ${name} AND value IS DISTINCT FROM counted.rows`,
   ]
 }
 
@@ -205,8 +216,11 @@ export type StreamStateText = { readonly stream: string; readonly state: string 
 /** Of one or more streams. */
 export const saveStreamStatesSql = (states: ReadonlyArray<StreamStateText>, now: number): string => `
   DELETE FROM _state WHERE stream IN (${states.map(({ stream }) => quoteLiteral(stream)).join(', ')});
-  INSERT INTO _state SELECT name, text, ${instantSql(now)} 
-  FROM (VALUES ${states.map(({ stream, state }) => `(${quoteLiteral(stream)}, ${quoteLiteral(state)})`).join(', ')}) AS given(name, text)`
+  INSERT INTO _state
+  SELECT name, text, ${instantSql(now)}
+  FROM (
+    VALUES ${states.map(({ stream, state }) => `(${quoteLiteral(stream)}, ${quoteLiteral(state)})`).join(', ')})
+    AS given(name, text)`
 
 /** Each stream's state as JSON text, in the order of the streams' names. */
 export const listStateTexts = async ({ db }: Snapshot): Promise<ReadonlyArray<StreamStateText>> =>
@@ -218,96 +232,6 @@ export const listStateTexts = async ({ db }: Snapshot): Promise<ReadonlyArray<St
 /** The states that cover the file's rows; the next run continues from them. */
 export const readSnapshotState = async (snapshot: Snapshot): Promise<SourceState> =>
   Object.fromEntries((await listStateTexts(snapshot)).map(({ stream, state }) => [stream, JSON.parse(state)]))
-
-/** Replaces the states of these streams; those of other streams stay. `now`: milliseconds since 1970. */
-export const importState = ({ db }: Snapshot, state: SourceState, now: number): Promise<void> =>
-  db.transaction(async () => {
-    for (const [stream, value] of Object.entries(state)) {
-      const service = serviceOfState(value)
-      if (service !== undefined) await checkStateService(db, stream, service)
-      const text = JSON.stringify(value)
-      if (db.lake === undefined) await db.run(saveStreamStatesSql([{ stream, state: text }], now))
-      else await db.lake.saveStates([[stream, text]], now)
-    }
-  })
-
-/**
- * What happens to a file that holds the data of another service: it is refused, emptied, or taken for the same one at
- * a new address.
- */
-export type OtherService = 'refuse' | 'empty' | 'moved'
-
-/** The fingerprint of the service whose data the file holds; undefined if nothing says so. */
-const readService = async (db: Database): Promise<string | undefined> => {
-  const saved = await readMeta(db, 'service')
-  if (saved !== undefined) return String(saved)
-  const states = Object.values(await readSnapshotState({ db }))
-  return states.map(serviceOfState).find((fingerprint) => fingerprint !== undefined)
-}
-
-const otherServiceError = (db: Database, data: string, advice: string): CommandError =>
-  new CommandError(configFailure(`${db.path} holds the data of ${data}. ${adviseOnPlace(db, advice)}`))
-
-/** Rejects with `CommandError` if the file holds the data of another service. `advice`: what to do then. */
-export const requireService = async ({ db }: Snapshot, service: ServiceIdentity, advice: string): Promise<void> => {
-  const saved = await readService(db)
-  if (saved === undefined || isSameService(saved, service.fingerprint)) return
-  const address = await readMeta(db, 'address')
-  const owner =
-    address === service.address ? `${address} as another application reads it` : (address ?? 'another service')
-  throw otherServiceError(db, `${owner}, and the config reads ${service.address}`, advice)
-}
-
-const otherServiceAdvice =
-  'Nothing was changed. Give another file with --db. To empty this one and start anew, add --start-anew; ' +
-  'if only the address or the application id of the same service has changed, add --service-moved.'
-
-/**
- * Makes sure, before anything is read, that the file holds the data of this service or none, and remembers whose;
- * writes only what is new.
- */
-export const claimSnapshot = async ({ db }: Snapshot, service: ServiceIdentity, other: OtherService): Promise<void> => {
-  const [owner, address] = [await readMeta(db, 'service'), await readMeta(db, 'address')]
-  if (owner === service.fingerprint && address === service.address) return
-  await db.transaction(async () => {
-    if (other === 'refuse') await requireService({ db }, service, otherServiceAdvice)
-    const saved = await readService(db)
-    if (saved !== undefined && !isSameService(saved, service.fingerprint)) {
-      if (other === 'empty') await (db.lake?.empty() ?? emptySnapshot(db))
-      else if (db.lake !== undefined) await db.lake.moveStates(service.fingerprint)
-      else
-        await db.run('UPDATE _state SET state = json_merge_patch(state, json_object($key, $fingerprint))', {
-          key: 'service',
-          fingerprint: service.fingerprint,
-        })
-    }
-    await saveService(db, service)
-  })
-}
-
-const saveService = async (db: Database, { address, fingerprint }: ServiceIdentity): Promise<void> => {
-  await saveMeta(db, 'service', fingerprint)
-  await saveMeta(db, 'address', address)
-}
-
-/** Refuses a state of another service: what writes messages or imports states knows the source by its states alone. */
-export const checkStateService = async (db: Database, stream: string, fingerprint: string): Promise<void> => {
-  const saved = await readService(db)
-  if (saved === undefined || isSameService(saved, fingerprint)) return
-  throw otherServiceError(db, `another service than the state of ${stream}`, 'Give another file with --db.')
-}
-
-/** Removes every stream with its rows, versions, states and views. */
-const emptySnapshot = async (db: Database): Promise<void> => {
-  await dropOwnViews(db)
-  for (const { stream } of await db.query('SELECT stream FROM _streams'))
-    for (const name of [String(stream), historyTableName(String(stream))])
-      await db.run(`DROP TABLE IF EXISTS ${quoteIdentifier(name)}`)
-  await db.run(
-    `DELETE FROM _deletions; DELETE FROM _streams; DELETE FROM _state; DELETE FROM _loads;
-     DELETE FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}; DROP TABLE IF EXISTS ${regionsTableName}`,
-  )
-}
 
 /** Drops the views that this package has made. */
 export const dropOwnViews = async (db: Pick<Database, 'run' | 'query'>): Promise<void> => {

@@ -244,6 +244,9 @@ export const findReviewReference = (table: Table): ReviewReference | undefined =
     : undefined
 }
 
+export const listReviewReferences = (tables: ReadonlyArray<Table>): ReadonlyArray<ReviewReference> =>
+  tables.flatMap((table) => findReviewReference(table) ?? [])
+
 /**
  * SQL that is true for a tombstone among the rows of `alias`; undefined for a table that has no column which marks
  * them.

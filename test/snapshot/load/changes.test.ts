@@ -1,15 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { CommandError, configFailure } from '../../../connector/cdk'
+import { type Change, describeCommit, explainCommitFailure, takeChange } from '../../../connector/snapshot/load/changes'
 import { mapToColumns } from '../../../connector/snapshot/load/evolve'
 import { createSpool } from '../../../connector/snapshot/load/spool'
-import {
-  type Change,
-  describeCommit,
-  explainCommitFailure,
-  type Load,
-  summarizeLoad,
-  takeChange,
-} from '../../../connector/snapshot/load/stream-load'
+import { type Load, summarizeLoad } from '../../../connector/snapshot/load/stream-load'
 import type { LoadTarget } from '../../../connector/snapshot/load/target'
 import type { Database } from '../../../connector/snapshot/store/database'
 import { forgottenTableSql, hasForgotten } from '../../../connector/snapshot/store/forgotten'

@@ -3,7 +3,7 @@ import {
   knownDeletionsSql,
   metKeysSql,
   newestVersionsSql,
-  reviewPartsSql,
+  reviewSlicesSql,
 } from '../../../connector/snapshot/load/lookups'
 import {
   applyDeletions,
@@ -11,7 +11,7 @@ import {
   insertRowsSql,
   keepNewestSql,
   removeOldRows,
-  removeOldRowsInParts,
+  removeOldRowsInSteps,
   removeOldVersionsSql,
   removeTombstonesSql,
   tombstoneDeletionsSql,
@@ -240,7 +240,7 @@ it('reviews whose rows lie together share a part, and new ones come last', async
       'SELECT * FROM (VALUES (0, 4), (1, 5), (2, 6), (3, 2)) AS t(seq, value)',
     ]
     const found = await db.query(
-      reviewPartsSql(
+      reviewSlicesSql(
         tables.map(([each]) => referenceOf(each)),
         values,
         3,
@@ -335,7 +335,7 @@ describe('rows that a full refresh has not read again', () => {
     })
   })
 
-  it('go in parts, after each of which the counts of all rows are right', async () => {
+  it('go in steps, after each of which the counts of all rows are right', async () => {
     await useTables(tables, async (db) => {
       await db.run(all.map(({ name }) => `INSERT INTO _streams (stream) VALUES ('${name}');`).join(''))
       const works: string[] = []
@@ -347,7 +347,7 @@ describe('rows that a full refresh has not read again', () => {
         works.push(name)
         return work()
       }
-      await removeOldRowsInParts({ ...db, withMemory, transaction }, kept, 2, all, now)
+      await removeOldRowsInSteps({ ...db, withMemory, transaction }, kept, 2, all, now)
       expect(works).toEqual(['removing the old rows of reviews', 'transaction'])
       expect(await listIds(db, 'reviews')).toEqual(['2'])
       expect(await list(db, '_streams', 'stream', 'rows')).toEqual([

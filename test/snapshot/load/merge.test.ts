@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../../connector/cdk/message'
-import { hasManyOldRows, removeOldRowsInParts } from '../../../connector/snapshot/load/merge'
+import { hasManyOldRows, removeOldRowsInSteps } from '../../../connector/snapshot/load/merge'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
 import { listStreamTables } from '../../../connector/snapshot/store/tables'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
@@ -145,7 +145,7 @@ it('old rows go in parts beside tables that refer to no review and tables withou
   const reviews = tables.find(({ name }) => name === 'reviews')
   expect(tables.map(({ history }) => history)).toContain(false)
   expect(reviews?.history).toBe(true)
-  if (reviews !== undefined) await removeOldRowsInParts(snapshot.db, reviews, 1, tables, emittedAt)
+  if (reviews !== undefined) await removeOldRowsInSteps(snapshot.db, reviews, 1, tables, emittedAt)
   expect(await listIds(snapshot, 'reviews')).toEqual([2])
   expect(await listIds(snapshot, '_history_reviews')).toEqual([1])
   expect(await listIds(snapshot, 'review_contents')).toEqual([])
@@ -193,7 +193,7 @@ describe('rows of older generations', () => {
         return removes ? db.withMemory(name, work, ...rest) : (undefined as never)
       },
     }
-    await removeOldRowsInParts(watched, things, 1, [], emittedAt)
+    await removeOldRowsInSteps(watched, things, 1, [], emittedAt)
     expect(works).toEqual(Array(expected).fill('removing the old rows of things'))
     expect(await db.scalar('SELECT count(*)::INTEGER FROM things')).toBe(removes ? 2 : old + 2)
     db.close()

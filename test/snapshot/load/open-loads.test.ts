@@ -1,7 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import type { StreamInfo } from '../../../connector/cdk/message'
-import { openLoads } from '../../../connector/snapshot/load/stream-load'
+import { openLoads } from '../../../connector/snapshot/load/open-loads'
 import type { LoadOptions } from '../../../connector/snapshot/load/target'
 import type { Database } from '../../../connector/snapshot/store/database'
 import { forgottenRecordsSql } from '../../../connector/snapshot/store/forgotten'
