@@ -63,7 +63,11 @@ it('.ci/run and .ci/weekly run each part of test/slow/run, and its help names th
   const cases = [...run.matchAll(/^ {2}([a-z0-9 |]+)\)(?: |$)/gm)].flatMap(([, names = '']) => names.split(' | '))
   expect(cases.length).toBeGreaterThan(10)
   expect([...run.matchAll(/^# {3}(\w+)/gm)].map(([, part = '']) => part).sort()).toEqual([...cases].sort())
-  const weekly = /^\[ .* \|\| set -- (.*)$/m.exec(readFileSync(join(root, '.ci/weekly'), 'utf8'))?.[1]?.split(' ') ?? []
+  const weekly =
+    /^all=\(([^)]*)\)/m
+      .exec(readFileSync(join(root, '.ci/weekly'), 'utf8'))?.[1]
+      ?.trim()
+      .split(/\s+/) ?? []
   const each = readFileSync(join(root, '.ci/run'), 'utf8')
   expect(cases.filter((part) => !weekly.includes(part) && !each.includes(`test/slow/run ${part}`))).toEqual([])
 })
