@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { CommandError, configFailure } from '../../../connector/cdk'
-import { type Change, describeCommit, explainCommitFailure, takeChange } from '../../../connector/snapshot/load/changes'
+import { type Change, describeCommit, takeChange } from '../../../connector/snapshot/load/changes'
 import { mapToColumns } from '../../../connector/snapshot/load/evolve'
 import { createSpool } from '../../../connector/snapshot/load/spool'
 import { type Load, summarizeLoad } from '../../../connector/snapshot/load/stream-load'
@@ -38,27 +37,6 @@ const newLoad = (stream: string, records = 0, more: Partial<Load> = {}): Load =>
     ...more,
   }
 }
-
-describe('why a commit fails', () => {
-  const broken = () => {
-    const load = newLoad('things', 2)
-    load.spool.add({ json: Buffer.from('{no') }, 1)
-    return takeChange(load, ':memory:')
-  }
-  it('is a record that is no JSON, by its number in the stream, where DuckDB has refused it', () =>
-    expect(explainCommitFailure({ changes: [broken()], shared: [] }, new Error('no'))).toMatchObject({
-      message: expect.stringContaining('Record 90 of the stream things '),
-    }))
-
-  it('is what the failure says itself otherwise', () => {
-    const own = new CommandError(configFailure('no room'))
-    expect(explainCommitFailure({ changes: [broken()], shared: [] }, own)).toBe(own)
-    const other = new Error('no')
-    expect(explainCommitFailure({ changes: [takeChange(newLoad('things', 2), ':memory:')], shared: [] }, other)).toBe(
-      other,
-    )
-  })
-})
 
 describe('what a load has received', () => {
   it('is taken from it, and what it is goes on', () => {

@@ -65,69 +65,6 @@ const commit = async (db: Database, changes: ReadonlyArray<Change>, tables: Read
   await commitWithinMemory(db, 'a commit', { changes, shared: [] }, tables, 5000)
 }
 
-describe('a commit that needs too much memory', () => {
-  const counted = (count: number, close = (): void => undefined): Change => {
-    const change = newChange(1, pairs, [])
-    return { ...change, spool: { ...change.spool, count: () => count, close } }
-  }
-
-  it.each([
-    [1999, 0, false],
-    [2000, 0, true],
-    [2000, 2, true],
-    [2000, 3, false],
-  ])('can be cut, with %i records, once it was cut %i times: %s', async (records, cuts, canBeCut) => {
-    const asked: unknown[] = []
-    const withMemory = async (name: string, _: unknown, parts?: unknown) => void asked.push([name, parts !== undefined])
-    const db = { withMemory } as unknown as Database
-    await commitWithinMemory(
-      db,
-      'a commit',
-      { changes: [counted(999), counted(records - 999)], shared: [] },
-      [],
-      0,
-      cuts,
-    )
-    expect(asked).toEqual([['a commit', canBeCut]])
-  })
-
-  it.each([
-    [0, true],
-    [1, true],
-    [2, false],
-  ])('has parts that can be cut again, after %i cuts: %s; their records are closed', async (cuts, canBeCut) => {
-    const asked: boolean[] = []
-    const closed: string[] = []
-    const named = (name: string) => counted(2000, () => void closed.push(name))
-    const [whole, part] = [named('whole'), named('part')]
-    const withMemory = async (_: string, __: unknown, parts?: () => unknown) => {
-      asked.push(parts !== undefined)
-      if (asked.length === 1) return parts?.()
-      // The second question is for the parts.
-      return asked.length === 2 ? [part, whole].map((each) => ({ changes: [each], shared: [] })) : undefined
-    }
-    const db = { withMemory, release: async () => true } as unknown as Database
-    await commitWithinMemory(db, 'a commit', { changes: [whole], shared: [] }, [], 0, cuts)
-    expect(asked).toEqual([true, false, canBeCut, canBeCut])
-    expect(closed).toEqual(['part'])
-  })
-
-  it('is one of the whole again where nothing belongs to a review, and that one is not cut', async () => {
-    const asked: unknown[] = []
-    const withMemory = async (_: string, work: () => unknown, parts?: () => unknown) => {
-      asked.push(parts === undefined ? 'whole' : 'parts')
-      if (asked.length === 3) return undefined
-      return (parts ?? work)()
-    }
-    const release = async () => void asked.push('release')
-    const close = () => void asked.push('close')
-    const db = { withMemory, release } as unknown as Database
-    // The second question is for the parts.
-    await commitWithinMemory(db, 'a commit', { changes: [counted(2000, close)], shared: [] }, [pairs], 0)
-    expect(asked).toEqual(['parts', 'whole', 'whole', 'release'])
-  })
-})
-
 describe('a commit', () => {
   it('saves what it has received: its rows, their number, their cursors and its state', async () => {
     await useTables(

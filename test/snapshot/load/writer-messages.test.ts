@@ -167,18 +167,6 @@ describe('the work of a run', () => {
     }
     db.close()
   })
-
-  it('has the settings of a writer, and joins groups of rows from the second run on', async () => {
-    const snapshot = await openMemorySnapshot()
-    const names = ['preserve_insertion_order', 'write_buffer_row_group_count', 'max_vacuum_tasks']
-    const read = () =>
-      Promise.all(names.map(async (name) => String(await snapshot.db.scalar(`SELECT current_setting('${name}')`))))
-    for (const tasks of ['0', '2', '2']) {
-      await writeMessages(snapshot, [startedMessage(thingsInfo())])
-      expect(await read()).toEqual(['false', '1', tasks])
-    }
-    snapshot.db.close()
-  })
 })
 
 describe('a run that was killed', () => {
