@@ -3,6 +3,7 @@ import { builtinModules } from 'node:module'
 import { basename, join, posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import manifest from '../package.json'
+import { defects } from './simulation/defects'
 
 type Room = {
   /** Rooms that a file of this room may import, through their index alone. */
@@ -254,6 +255,15 @@ describe('docs/architecture.md', () => {
     const way = [...section.matchAll(/^\d+\. `connector\/([\w./-]+)`/gm)].map(([, path = '']) => path)
     expect(way.length).toBeGreaterThan(8)
     expect(new Set(way).size).toBe(way.length)
+  })
+})
+
+describe('a defect of the simulation', () => {
+  it.each(Object.entries(defects))('replaces what its file has: %s', (_, { file, name, isImport }) => {
+    const found = isImport
+      ? ` from '${name}'\n`
+      : new RegExp(`^(export )?(const|(async )?function\\*?) ${name}\\b`, 'm')
+    expect(readFileSync(join(root, 'connector', `${file}.ts`), 'utf8')).toMatch(found)
   })
 })
 

@@ -25,11 +25,11 @@ export type DiskFault = 'power failure' | 'lost sectors' | 'lost syncs' | 'full 
  */
 export type SimulatedDuckDb = {
   /**
-   * `power failure`: the machine stops in the call that changes the file after so many others; `kill` ends the process. `lost sectors`: the same,
-   * and any sector may be missing of what was on its way. `lost syncs`: the same, on a disk whose fsyncs lie.
-   * `full disk`: no file gets longer than the longest has become, and so many bytes more, or less. `no memory`: so many
-   * statements are refused memory. `large log`: so many times the log seems to have grown enough to be brought into the
-   * file.
+   * `power failure`: the machine stops in a call that changes the file, after `amount` others; `kill` ends the process.
+   * `lost sectors`: the same, and any sector may be missing of the data under way. `lost syncs`: the same, on a disk
+   * whose fsyncs lie. `full disk`: no file gets longer than the longest has become and `amount` bytes more, or less.
+   * `no memory`: `amount` statements are refused memory. `large log`: the log seems to have grown enough to be brought
+   * into the file, `amount` times.
    */
   readonly arm: (fault: DiskFault, amount: number, kill: (what: string) => void) => void
   /** To be called when a process has ended: closes what it has left open. */

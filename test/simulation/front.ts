@@ -58,8 +58,9 @@ export type ServiceFront = {
 const tokenPath = '/api/service/v1/token/create'
 
 /**
- * `respond` answers an operation; undefined: there is none such. `fault` is one that the operation itself has to show. `takeUnanswered`
- * hears of a request before its answer is replaced by another, which need not mean that it had no effect.
+ * `respond` answers an operation; undefined: there is no such operation. `fault` is one that the operation itself has
+ * to show. `takeUnanswered` receives a request before another answer replaces its own: it may have had an effect all
+ * the same.
  */
 export const createFront = (
   traits: FrontTraits,

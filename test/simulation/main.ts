@@ -37,7 +37,8 @@ const usage = `Usage: npm run simulate -- [options]
   --where REGEXP only the worlds whose scenario, as JSON, matches; given again, all have to match
   --times N      each world N times: its hash must not change
   --hashes       a line for each world
-  --ends         a line of JSON for each world of exports: its assumptions that do not hold, and the runs that did not read everything
+  --ends         a line of JSON for each world of exports: its assumptions that do not hold, and the runs that did not
+                 read everything
   --defect NAME  the product without one of its safeguards; --defect list names them
   --shrink       of a world that breaks a promise, the disturbances that it takes
   --until-broken ends with the world of the lowest seed that breaks a promise

@@ -126,7 +126,8 @@ export const createDestinationPlatform = (
   }
   const frame = (stream: FeedStream, status: string): string =>
     protocol === 'airbyte'
-      ? `{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1.0,"stream_status":{"stream_descriptor":{"name":"${stream}"},"status":"${status}"}}}`
+      ? `{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1.0,` +
+        `"stream_status":{"stream_descriptor":{"name":"${stream}"},"status":"${status}"}}}`
       : JSON.stringify({
           type: 'SCHEMA',
           stream,

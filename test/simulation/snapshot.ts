@@ -106,7 +106,9 @@ export const readSnapshot = async (
       addOnce('reviews', reviews, String(id), Number(time))
   if (tables.has('review_contents'))
     for (const { id, time, text } of await db.query(
-      'SELECT "reviewId"::VARCHAR AS id, epoch_ms("reviewModifiedTime") AS time, response AS text FROM review_contents ORDER BY ALL',
+      `SELECT "reviewId"::VARCHAR AS id, epoch_ms("reviewModifiedTime") AS time, response AS text
+         FROM review_contents
+         ORDER BY ALL`,
     ))
       addOnce('review_contents', contents, String(id), { modified: Number(time), text: String(text) })
   for (const stream of familyStreams.filter((name) => tables.has(name))) {
