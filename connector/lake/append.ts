@@ -49,7 +49,7 @@ export type Appending = {
   readonly progress: Map<Load, LoadProgress>
 }
 
-/** A change with its rows, typed for its table: rows of its own records, and rows made from reviews. */
+/** A change with its rows, typed for its table: those of its own records, and those made from reviews. */
 type AppendedRows = {
   readonly change: Change
   readonly rows: TypedRows | undefined

@@ -9,7 +9,7 @@ import { listLakeStreams } from './streams'
 export type KeptVersions = 'newest' | 'all' | { readonly days: number }
 
 /** What a compaction did. */
-export type LakeCompaction = {
+type LakeCompaction = {
   /** How many versions of rows went. */
   readonly removed_versions: number
   /** The lake's Parquet files, and their size in bytes, before and after. */

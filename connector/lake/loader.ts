@@ -7,7 +7,7 @@ import { nameShare } from './shares'
 import { type Opening, openLakeStreams } from './streams'
 
 /**
- * Each commit of a lake makes files of its own, so it comes less often than that of a file; the processes that share
+ * Each commit of a lake makes its own files, so it comes less often than that of a file; the processes that share
  * a backfill run side by side, and each needs memory in the proportion of its commits.
  */
 const findLimits = (isShare: boolean): CommitLimits => ({

@@ -15,7 +15,7 @@ export const removeFiles = async (
   db: Database,
   { expires, merges = false }: { readonly expires: boolean; readonly merges?: boolean },
 ): Promise<RemovedLakeFiles> => {
-  // A file tells the bounds of its columns; of rows that the catalogue holds itself nothing would.
+  // A file has the bounds of its columns; rows that the catalogue holds itself have none.
   await db.run(`CALL ducklake_flush_inlined_data('lake')`)
   if (expires) await db.run(`CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)`)
   if (merges) await db.run(`CALL ducklake_merge_adjacent_files('lake')`)

@@ -10,9 +10,9 @@ import type { LakeShare } from './place'
 export const nameShare = ({ index, count }: LakeShare): string => `${index}/${count}`
 
 /** The states of all shares as one; undefined while one of them is not complete. */
-export type MergeStates = (states: ReadonlyArray<SourceState>) => SourceState | undefined
+type MergeStates = (states: ReadonlyArray<SourceState>) => SourceState | undefined
 
-/** Throws where a share would hide the rows of the others. In a file of its own a share is read as any other run. */
+/** Throws where a share would hide the rows of the others. In its own file a share is read as any other run. */
 export const checkShare = (share: LakeShare | undefined, syncMode: SyncMode): void => {
   if (share !== undefined && syncMode === 'full_refresh')
     throw new CommandError(

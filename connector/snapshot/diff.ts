@@ -30,8 +30,13 @@ export const hashContent = async ({ db }: Snapshot): Promise<ContentHash> => {
  * The cast to HUGEINT is needed since DuckDB's sum of unsigned integers is rounded and so depends on the order.
  */
 const rowHashSql = ({ name, columns }: Table): string => `
-  SELECT count(*) AS rows, sum(md5_number_lower(row)::HUGEINT)::VARCHAR AS low, sum(md5_number_upper(row)::HUGEINT)::VARCHAR AS high
-  FROM (SELECT concat_ws('|', ${fingerprintSql(columns)}, epoch_us(_airbyte_extracted_at), _airbyte_meta, _airbyte_generation_id) AS row FROM ${quoteIdentifier(name)})`
+  SELECT count(*) AS rows,
+    sum(md5_number_lower(row)::HUGEINT)::VARCHAR AS low,
+    sum(md5_number_upper(row)::HUGEINT)::VARCHAR AS high
+  FROM (
+    SELECT concat_ws('|', ${fingerprintSql(columns)},
+        epoch_us(_airbyte_extracted_at), _airbyte_meta, _airbyte_generation_id) AS row
+    FROM ${quoteIdentifier(name)})`
 
 const md5 = (text: string): string => createHash('md5').update(text).digest('hex')
 
@@ -138,9 +143,10 @@ const compareTables = async (
   const common = a.columns.filter(({ name }) => !columns.some(({ column }) => column === name))
   const names = common.map(({ name }) => name)
   const key = await readSharedKey(db, a.name, names)
-  const rowsSql = (rows: string) =>
-    `(SELECT ${[...key.map((name, i) => `t.${quoteIdentifier(name)} AS k${i}`), `${fingerprintSql(common)} AS fingerprint`].join(', ')}, true AS present FROM ${rows} AS t)`
   const keys = key.map((_, i) => `k${i}`)
+  const keyColumns = key.map((name, i) => `t.${quoteIdentifier(name)} AS k${i}, `).join('')
+  const rowsSql = (rows: string) =>
+    `(SELECT ${keyColumns}${fingerprintSql(common)} AS fingerprint, true AS present FROM ${rows} AS t)`
   const matchSql = (keys.length === 0 ? ['fingerprint'] : keys)
     .map((name) => `a.${name} IS NOT DISTINCT FROM b.${name}`)
     .join(' AND ')
@@ -194,12 +200,14 @@ const readValueDifferences = async (
     .join(` || ' ' || `)
   const onKeySql = (side: string) =>
     `ON ${key.map((name, i) => `c.k${i} IS NOT DISTINCT FROM ${side}.${quoteIdentifier(name)}`).join(' AND ')}`
-  const queries = columns.map(
-    (name) => `
-      SELECT ${keyText} AS key, ${quoteLiteral(name)} AS "column", a.${quoteIdentifier(name)}::VARCHAR AS a, b.${quoteIdentifier(name)}::VARCHAR AS b, c.rowid AS row
+  const queries = columns.map((name) => {
+    const column = quoteIdentifier(name)
+    return `
+      SELECT ${keyText} AS key, ${quoteLiteral(name)} AS "column",
+        a.${column}::VARCHAR AS a, b.${column}::VARCHAR AS b, c.rowid AS row
       FROM _changed AS c JOIN ${relations.a} AS a ${onKeySql('a')} JOIN ${relations.b} AS b ${onKeySql('b')}
-      WHERE a.${quoteIdentifier(name)} IS DISTINCT FROM b.${quoteIdentifier(name)}`,
-  )
+      WHERE a.${column} IS DISTINCT FROM b.${column}`
+  })
   return (await db.query(`SELECT * FROM (${queries.join(' UNION ALL ')}) ORDER BY row, "column"`)).map((row) => ({
     key: String(row.key),
     column: String(row.column),

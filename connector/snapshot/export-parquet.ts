@@ -272,7 +272,7 @@ export const readParquetRows = async (
 }
 
 /**
- * Rewrites a Parquet file without the rows that `where` selects, and puts it in place of the old one at once;
+ * Rewrites a Parquet file without the rows that `where` selects, and replaces the old one at once;
  * undefined where there are none.
  */
 export const removeParquetRows = async (
@@ -289,9 +289,9 @@ export const removeParquetRows = async (
   try {
     const { mode } = await stat(target)
     await (await open(copy, 'wx', 0o600)).close()
-    await db.run(
-      `COPY (SELECT * FROM ${sql} AS t WHERE NOT ${where}) TO ${quoteLiteral(copy)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`,
-    )
+    await db.run(`
+      COPY (SELECT * FROM ${sql} AS t WHERE NOT ${where})
+      TO ${quoteLiteral(copy)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`)
     await chmod(copy, mode)
     replaceFile(copy, target)
   } catch (error) {

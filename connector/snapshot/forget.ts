@@ -49,7 +49,7 @@ export type ForgetReceipt = {
   readonly lake?: RemovedLakeFiles & { readonly expired: boolean }
 }
 
-/** Which files of a lake went, as a receipt tells them. */
+/** Which files of a lake were removed, as a receipt lists them. */
 export type RemovedLakeFiles = {
   /** Files that no version needs any more. */
   readonly removed_files: number
@@ -183,7 +183,7 @@ export const forgetPersons = async (
   ...(await forgetInFile(path, request, now, options)),
 })
 
-/** What a receipt tells of its request. */
+/** What a receipt says of its request. */
 export const describeRequest = (
   { reviews, visitRecords }: ForgetRequest,
   now: number,

@@ -42,7 +42,8 @@ export {
   questions,
   suggestQuestion,
 } from './questions'
-export { createNamedViews, explainUnknownRegions, findUnknownRegions, readRegions } from './regions'
+export { createNamedViews, explainUnknownRegions, findUnknownRegions } from './regions'
+export { readRegions } from './regions-file'
 export { compactSnapshot, copyTables, rewriteFile } from './rewrite'
 export { claimSnapshot, type OtherService, requireService } from './store/claim'
 export { type DuckDBValue, type QueryResult, quoteIdentifier, type Snapshot } from './store/database'

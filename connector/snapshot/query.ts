@@ -12,16 +12,20 @@ import { findModels } from './store/views'
  */
 export const lockDatabase = (db: Database, path?: string): Promise<void> =>
   db.run(
-    `${path === undefined ? '' : `SET allowed_paths = [${quoteLiteral(path)}]; `}${db.lake === undefined ? '' : `SET allowed_directories = [${quoteLiteral(db.lake.dataPath)}]; `}SET ` +
-      'enable_external_access = false; SET lock_configuration = true',
+    [
+      ...(path === undefined ? [] : [`SET allowed_paths = [${quoteLiteral(path)}]`]),
+      ...(db.lake === undefined ? [] : [`SET allowed_directories = [${quoteLiteral(db.lake.dataPath)}]`]),
+      'SET enable_external_access = false',
+      'SET lock_configuration = true',
+    ].join('; '),
   )
 
 /** A name with dots in a query, such as `location.name` or `r.location.name`. */
 type Reference = {
   readonly names: ReadonlyArray<string>
-  /** Where it begins, in bytes; undefined where DuckDB does not tell. */
+  /** Where it begins, in bytes; undefined if DuckDB does not say. */
   readonly offset: number | undefined
-  /** It is a result column without a name of its own. */
+  /** It is a result column without an alias. */
   readonly isResult: boolean
 }
 
@@ -178,9 +182,9 @@ const hasMember = async (
   path: ReadonlyArray<string>,
 ): Promise<boolean> =>
   (
-    await db.query(
-      `SELECT 1 FROM ${quoteIdentifier(table)} WHERE json_exists(${quoteIdentifier(column)}, ${quoteLiteral(toJsonPath(path))}) LIMIT 1`,
-    )
+    await db.query(`
+      SELECT 1 FROM ${quoteIdentifier(table)}
+      WHERE json_exists(${quoteIdentifier(column)}, ${quoteLiteral(toJsonPath(path))}) LIMIT 1`)
   ).length > 0
 
 const listNames = (names: ReadonlyArray<string>, limit = 12): string =>
@@ -246,9 +250,10 @@ const readPosition = (message: string): string => /\n\nLINE \d+: [\s\S]*$/.exec(
 /** The columns of the tables and views that a query reads, with the members of JSON columns as `column.member`. */
 const listQueryColumns = async (db: Database, relations: ReadonlyArray<Relation>): Promise<ReadonlyArray<string>> => {
   const tables = relations.flatMap(({ table }) => (table === undefined ? [] : [table.toLowerCase()]))
-  const rows = await db.query(
-    `SELECT column_name AS name FROM duckdb_columns() WHERE list_contains([${['', ...tables].map(quoteLiteral).join(', ')}], lower(table_name)) GROUP BY ALL ORDER BY min(column_index)`,
-  )
+  const rows = await db.query(`
+    SELECT column_name AS name FROM duckdb_columns()
+    WHERE list_contains([${['', ...tables].map(quoteLiteral).join(', ')}], lower(table_name))
+    GROUP BY ALL ORDER BY min(column_index)`)
   const nested = await listNestedColumns(db, relations)
   return [
     ...rows.map(({ name }) => String(name)),
@@ -275,14 +280,15 @@ const suggestTable = async (db: Database, name: string): Promise<string> => {
   return near === undefined ? ` There are ${listNames(tables, 30)}.` : ` Did you mean ${near}?`
 }
 
+const unknownColumnPattern =
+  /^Binder Error: (?:Referenced column|Table "[^"]*" does not have a column named) "(.*?)"(?: (?:was )?not found|\n|$)/
+
 /** What DuckDB says of a query, in plain words where a name is wrong, with the name that was probably meant. */
 export const explainQueryError = async ({ db }: Snapshot, sql: string, message: string): Promise<string> => {
   const find = (pattern: RegExp) => pattern.exec(message)?.[1]
   const position = readPosition(message)
   const relations = (await parseSelect(db, sql))?.relations ?? []
-  const column = find(
-    /^Binder Error: (?:Referenced column|Table "[^"]*" does not have a column named) "(.*?)"(?: (?:was )?not found|\n|$)/,
-  )
+  const column = find(unknownColumnPattern)
   if (column !== undefined)
     return `There is no column ${column}.${suggestColumn(column, await listQueryColumns(db, relations))}${position}`
   const qualifier = find(/^Binder Error: Referenced table "(.*?)" not found/)

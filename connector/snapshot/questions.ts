@@ -75,8 +75,10 @@ const answers: ReadonlyArray<Question> = [
     view: 'review_tasks_open',
     filters: workFilters,
     sql: `SELECT region, count(*) AS open_tasks, count(*) FILTER (age_days < 3) AS days_0_to_2,
-        count(*) FILTER (age_days BETWEEN 3 AND 6) AS days_3_to_6, count(*) FILTER (age_days BETWEEN 7 AND 13) AS days_7_to_13,
-        count(*) FILTER (age_days BETWEEN 14 AND 29) AS days_14_to_29, count(*) FILTER (age_days >= 30) AS days_30_and_more,
+        count(*) FILTER (age_days BETWEEN 3 AND 6) AS days_3_to_6,
+        count(*) FILTER (age_days BETWEEN 7 AND 13) AS days_7_to_13,
+        count(*) FILTER (age_days BETWEEN 14 AND 29) AS days_14_to_29,
+        count(*) FILTER (age_days >= 30) AS days_30_and_more,
         max(age_days) AS oldest_days
       FROM selected GROUP BY region ORDER BY open_tasks DESC, region`,
   },
@@ -85,7 +87,8 @@ const answers: ReadonlyArray<Question> = [
     description: 'The 50 tasks that have been open longest',
     view: 'review_tasks_open',
     filters: workFilters,
-    sql: `SELECT review_id, task_id, age_days, task_status, owner_name, region, location_name, source_name, rating, review_score
+    sql: `SELECT review_id, task_id, age_days, task_status, owner_name, region, location_name, source_name, rating,
+        review_score
       FROM selected ORDER BY age_days DESC, review_id LIMIT 50`,
   },
   {
@@ -94,15 +97,18 @@ const answers: ReadonlyArray<Question> = [
     view: 'review_tasks_open',
     filters: workFilters,
     sql: `SELECT review_id, task_id, age_days, task_status, region, location_name, source_name, rating, review_score
-      FROM selected WHERE nullif(trim(owner_name), '') IS NULL AND nullif(trim(owner_email), '') IS NULL ORDER BY age_days DESC, review_id`,
+      FROM selected WHERE nullif(trim(owner_name), '') IS NULL AND nullif(trim(owner_email), '') IS NULL
+      ORDER BY age_days DESC, review_id`,
   },
   {
     name: 'owner-backlog',
     description: 'Open tasks of each owner: how many, how old, how many from negative reviews',
     view: 'review_tasks_open',
     filters: workFilters,
-    sql: `SELECT owner_name, owner_email, count(*) AS open_tasks, count(*) FILTER (age_days >= 14) AS open_14_days_and_more,
-        max(age_days) AS oldest_days, round(median(age_days), 1) AS median_days, count(*) FILTER (sentiment = 'negative') AS negative
+    sql: `SELECT owner_name, owner_email, count(*) AS open_tasks,
+        count(*) FILTER (age_days >= 14) AS open_14_days_and_more,
+        max(age_days) AS oldest_days, round(median(age_days), 1) AS median_days,
+        count(*) FILTER (sentiment = 'negative') AS negative
       FROM selected GROUP BY owner_name, owner_email ORDER BY open_tasks DESC, owner_name, owner_email`,
   },
   {
@@ -110,7 +116,9 @@ const answers: ReadonlyArray<Question> = [
     description: 'Alerts of each region by reason; an alert may have several',
     view: 'critical_alerts',
     filters: workFilters,
-    sql: `SELECT region, count(*) AS alerts, count(*) FILTER (is_overdue) AS overdue, count(*) FILTER (is_low_score) AS low_score,
+    sql: `SELECT region, count(*) AS alerts,
+        count(*) FILTER (is_overdue) AS overdue,
+        count(*) FILTER (is_low_score) AS low_score,
         count(*) FILTER (is_high_liability) AS high_liability
       FROM selected GROUP BY region ORDER BY alerts DESC, region`,
   },
@@ -129,7 +137,8 @@ const answers: ReadonlyArray<Question> = [
     view: 'response_times',
     filters: ['location', 'source', 'month'],
     sql: `SELECT location_id, arg_max(location_name, mention_time) AS location_name, count(*) AS answered,
-        round(median(hours), 1) AS median_hours, round(count(*) FILTER (hours <= 24) / count(*), 2) AS share_within_a_day
+        round(median(hours), 1) AS median_hours,
+        round(count(*) FILTER (hours <= 24) / count(*), 2) AS share_within_a_day
       FROM selected GROUP BY location_id ORDER BY median_hours DESC, location_id`,
   },
   {
@@ -137,7 +146,8 @@ const answers: ReadonlyArray<Question> = [
     description: 'Locations by the change of their average rating from the month before, the largest drop first',
     view: 'month_over_month',
     filters: ['month'],
-    sql: `SELECT key AS location_id, name AS location_name, month, value AS average_rating, previous_value AS month_before, change
+    sql: `SELECT key AS location_id, name AS location_name, month, value AS average_rating,
+        previous_value AS month_before, change
       FROM selected WHERE scope = 'location' AND metric = 'average_rating' AND change IS NOT NULL
       ORDER BY month DESC, change, key`,
   },
@@ -164,7 +174,8 @@ const answers: ReadonlyArray<Question> = [
     view: 'reviews_current',
     filters: ['location', 'source', 'provider', 'owner', 'month'],
     sql: `SELECT source_id, source_name, count(*) AS reviews, round(count(*) / sum(count(*)) OVER (), 2) AS share,
-        round(avg(rating), 2) AS average_rating, round(count(*) FILTER (review_score < 2.5) / nullif(count(review_score), 0), 2) AS share_negative,
+        round(avg(rating), 2) AS average_rating,
+        round(count(*) FILTER (review_score < 2.5) / nullif(count(review_score), 0), 2) AS share_negative,
         max(mention_time) AS last_mention
       FROM selected GROUP BY source_id, source_name ORDER BY reviews DESC, source_id`,
   },
@@ -173,16 +184,19 @@ const answers: ReadonlyArray<Question> = [
     description: 'Locations that no line of the regions file names, with their reviews; a start for that file',
     view: 'review_facts',
     filters: ['location', 'source', 'provider', 'owner', 'month'],
-    sql: `SELECT location_id, arg_max(location_name, modified_time) AS location_name, count(*) AS reviews, sum(open_task)::BIGINT AS open_tasks
+    sql: `SELECT location_id, arg_max(location_name, modified_time) AS location_name, count(*) AS reviews,
+        sum(open_task)::BIGINT AS open_tasks
       FROM selected WHERE region = '(unknown)' AND (location_id IS NOT NULL OR location_name IS NOT NULL)
-      GROUP BY location_id, CASE WHEN location_id IS NULL THEN lower(trim(location_name)) END ORDER BY reviews DESC, location_id, location_name`,
+      GROUP BY location_id, CASE WHEN location_id IS NULL THEN lower(trim(location_name)) END
+      ORDER BY reviews DESC, location_id, location_name`,
   },
   {
     name: 'recent-deletions',
     description: 'Reviews that the sources deleted, of the last 12 months that have some, by source',
     view: 'deleted_reviews_by_source',
     filters: ['source', 'month'],
-    sql: `SELECT month, source_id, source_name, deleted_reviews, sum(deleted_reviews) OVER (PARTITION BY month)::BIGINT AS deleted_in_month
+    sql: `SELECT month, source_id, source_name, deleted_reviews,
+        sum(deleted_reviews) OVER (PARTITION BY month)::BIGINT AS deleted_in_month
       FROM selected WHERE month IN (SELECT DISTINCT month FROM selected ORDER BY month DESC LIMIT 12)
       ORDER BY month DESC, deleted_reviews DESC, source_id`,
   },
@@ -192,7 +206,8 @@ const answers: ReadonlyArray<Question> = [
     view: 'month_over_month',
     filters: ['month'],
     sql: `SELECT scope, name, month, metric, value, previous_value AS month_before, change
-      FROM selected WHERE month = (SELECT max(month) FROM selected) AND scope IN ('all', 'region', 'source') AND change <> 0
+      FROM selected
+      WHERE month = (SELECT max(month) FROM selected) AND scope IN ('all', 'region', 'source') AND change <> 0
       ORDER BY CASE scope WHEN 'all' THEN 0 WHEN 'region' THEN 1 ELSE 2 END, name, key, metric`,
   },
   {
@@ -200,8 +215,10 @@ const answers: ReadonlyArray<Question> = [
     description: 'Open liabilities by category and severity, the most severe first',
     view: 'open_liabilities',
     filters: ['location', 'provider', 'owner', 'month'],
-    sql: `SELECT category, severity_level, severity, count(*) AS liabilities, count(DISTINCT review_id) AS reviews, min(mention_time) AS oldest
-      FROM selected GROUP BY category, severity_level, severity ORDER BY severity_level DESC NULLS LAST, liabilities DESC, category`,
+    sql: `SELECT category, severity_level, severity, count(*) AS liabilities, count(DISTINCT review_id) AS reviews,
+        min(mention_time) AS oldest
+      FROM selected GROUP BY category, severity_level, severity
+      ORDER BY severity_level DESC NULLS LAST, liabilities DESC, category`,
   },
 ]
 

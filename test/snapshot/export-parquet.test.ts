@@ -138,7 +138,8 @@ describe('a Parquet export', () => {
       snapshot.db.query(`SELECT DISTINCT logical_type AS type FROM parquet_schema('${path}') ORDER BY ALL`)
     expect(JSON.stringify(await listTypes(join(folder, 'reviews', '*.parquet')))).not.toContain('Json')
     const path = join(folder, 'query.parquet')
-    const sql = `SELECT '{"a":1}'::JSON AS json, ['[]'::JSON] AS list, {'JSON': '2'::JSON, 'a "JSON"': 1::HUGEINT} AS struct,
+    const sql = `
+      SELECT '{"a":1}'::JSON AS json, ['[]'::JSON] AS list, {'JSON': '2'::JSON, 'a "JSON"': 1::HUGEINT} AS struct,
       MAP {'k': '3'::JSON} AS map, [uuid()] AS ids, 'JSON'::ENUM ('JSON') AS kind`
     await exportQuery(snapshot, sql, path)
     expect(JSON.stringify(await listTypes(path))).not.toMatch(/Json|UUID/i)

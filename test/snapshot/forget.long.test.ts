@@ -143,7 +143,8 @@ const forget = (path: string, request: Partial<Parameters<typeof forgetPersons>[
 const dump = (path: string): Promise<string> =>
   useDatabase(path, 'read', async (db) => {
     const tables = await db.query(
-      `SELECT schema_name || '.' || table_name AS name FROM duckdb_tables() WHERE database_name = current_database() AND table_name <> '_forgotten' ORDER BY ALL`,
+      `SELECT schema_name || '.' || table_name AS name FROM duckdb_tables()
+       WHERE database_name = current_database() AND table_name <> '_forgotten' ORDER BY ALL`,
     )
     const texts: string[] = []
     for (const { name } of tables) {
@@ -185,8 +186,13 @@ describe('feedback forget', () => {
     const path = newTempPath('duckdb')
     for (const minute of [1, 2]) await load(path, messagesOf(people, minute), true)
     await useDatabase(path, 'change', (db) =>
-      db.run(`CREATE SCHEMA mine; CREATE TABLE mine.backup AS FROM reviews; CREATE TABLE marts AS SELECT id AS review_id, contents FROM reviews;
-        CREATE VIEW mine.few AS SELECT id FROM mine.backup; CREATE INDEX by_id ON mine.backup (id); CREATE TABLE notes (note VARCHAR)`),
+      db.run(`
+        CREATE SCHEMA mine;
+        CREATE TABLE mine.backup AS FROM reviews;
+        CREATE TABLE marts AS SELECT id AS review_id, contents FROM reviews;
+        CREATE VIEW mine.few AS SELECT id FROM mine.backup;
+        CREATE INDEX by_id ON mine.backup (id);
+        CREATE TABLE notes (note VARCHAR)`),
     )
     const before = await dump(path)
     for (const { text } of people) expect(before.split(text).length - 1).toBe(8)
@@ -243,7 +249,7 @@ describe('feedback forget', () => {
     expect(await dump(path)).not.toContain(gone.text)
   })
 
-  it('takes the review out of the states, which remember newest rows with a digest, now and after each run', async () => {
+  it('takes the review out of the states, which keep digests of the newest rows, now and after each run', async () => {
     const path = newTempPath('duckdb')
     const row = (id: number) => [String(id), emittedAt, `digest${id}`]
     const rows = { recent: [row(gone.id), row(other.id)] }
@@ -266,7 +272,7 @@ describe('feedback forget', () => {
     await forget(path, { reviews: [String(gone.id)] })
     expect(await readStates()).toEqual([cleaned, cleaned])
     expect(bytesAt(path).includes(`digest${gone.id}`)).toBe(false)
-    // As long as the service serves the review, each run remembers it anew.
+    // As long as the service serves the review, each run remembers it again.
     await load(path, [...messagesOf(people, 2), ...states])
     expect(await readStates()).toEqual([cleaned, cleaned])
   })
@@ -348,7 +354,7 @@ describe('feedback forget', () => {
     ).toEqual([{ id: '1007' }, { id: '9007199254740993' }])
   })
 
-  it('takes no comment of another whose id is that of a content, and no key of a survey that several reviews share', async () => {
+  it('takes no comment of another with the id of a content, and no key of a survey of several reviews', async () => {
     const path = newTempPath('duckdb')
     const shared = people.map((each) => ({ ...each, survey: 'none' }))
     await load(path, messagesOf(shared, 1))
@@ -370,7 +376,9 @@ describe('feedback forget', () => {
     const path = newTempPath('duckdb')
     await load(path, messagesOf([gone], 1))
     await useDatabase(path, 'change', (db) =>
-      db.run(`CREATE TABLE doubled (a INTEGER, b INTEGER GENERATED ALWAYS AS (a * 2)); INSERT INTO doubled (a) VALUES (1);
+      db.run(`
+        CREATE TABLE doubled (a INTEGER, b INTEGER GENERATED ALWAYS AS (a * 2));
+        INSERT INTO doubled (a) VALUES (1);
         CREATE TABLE first (id INTEGER PRIMARY KEY); CREATE TABLE second (id INTEGER REFERENCES first (id))`),
     )
     await expect(forget(path, { reviews: ['1007'] })).rejects.toThrow(
@@ -426,7 +434,7 @@ describe('exports', () => {
   }
 
   it.each([undefined, 'month'] as const)(
-    'are written anew without the rows, partitioned by %s, and stay as they were else',
+    'are rewritten without the rows, partitioned by %s, and otherwise stay as they were',
     async (partition) => {
       const { path, folder } = await exported(partition)
       const before = await readRows(folder)
@@ -447,7 +455,7 @@ describe('exports', () => {
     },
   )
 
-  it('names what it has not searched: Parquet files without an id that it knows, and files of other kinds', async () => {
+  it('names what it has not searched: Parquet files without a known id, and files of other kinds', async () => {
     const { path, folder } = await exported()
     const mine = join(folder, 'mine')
     mkdirSync(join(mine, 'parts.parquet'), { recursive: true })
@@ -498,11 +506,14 @@ describe('exports', () => {
     expect(existsSync(join(folder, 'reviews', 'data_0.parquet.forget'))).toBe(false)
   })
 
-  it('may be dead letters: those of the visit go, also one that was cut short, and all others stay to the byte', async () => {
+  it('may be dead letters: those of the visit go, cut short or not, and all others stay to the byte', async () => {
     const path = newTempPath('duckdb')
     await load(path, messagesOf([other], 1))
     const letterOf = ({ visit, text }: Person, object = 'visit_records') =>
-      `${JSON.stringify({ stream: 'visits', object, key: visit, reason: 'email: missing', batch: null, when: timeAtMinute(1), record: { note: text, big: 1.5 } })}\n`
+      `${JSON.stringify({
+        ...{ stream: 'visits', object, key: visit, reason: 'email: missing', batch: null, when: timeAtMinute(1) },
+        record: { note: text, big: 1.5 },
+      })}\n`
     const unread =
       '{"stream":"visits","object":"visit_records","key":null,"reason":"id: ' +
       'missing","batch":null,"when":"","record": 9007199254740993}\n'
@@ -527,7 +538,7 @@ describe('exports', () => {
   it.each([
     ['missing', /does not exist/],
     ['.', /holds no Parquet file/],
-  ])('that are not there are told: %s', async (name, message) => {
+  ])('that are not there are reported: %s', async (name, message) => {
     const path = newTempPath('duckdb')
     await load(path, messagesOf([gone], 1))
     const folder = newTempPath('folder')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodeRegions, readRegions } from '../../connector/snapshot/regions'
+import { decodeRegions, readRegions } from '../../connector/snapshot/regions-file'
 import { writeTempFile } from '../support/files'
 
 const decode = (text: string) => decodeRegions('regions.csv', text)

@@ -159,7 +159,8 @@ describe('feedback compact', () => {
 
   it('waits for no other process unless asked, and changes nothing', async () => {
     const path = await writeSnapshot()
-    const script = `require('@duckdb/node-api').DuckDBInstance.create(${JSON.stringify(path)}).then(() => console.log('held'))
+    const script = `
+      require('@duckdb/node-api').DuckDBInstance.create(${JSON.stringify(path)}).then(() => console.log('held'))
       process.stdin.resume().on('end', () => process.exit())`
     const holder = spawn(process.execPath, ['-e', script])
     await once(holder.stdout, 'data')
@@ -205,10 +206,16 @@ describe('feedback compact', () => {
     const path = await writeSnapshot()
     const read = (sql: string) => useDatabase(path, 'read', (db) => db.query(sql))
     await useDatabase(path, 'change', (db) =>
-      db.run(`CREATE TYPE mood AS ENUM ('good', 'bad'); CREATE SEQUENCE numbers START 7; CREATE SCHEMA own;
-        CREATE TABLE own.moods (i INTEGER DEFAULT nextval('main.numbers'), m mood, g INTEGER GENERATED ALWAYS AS (i * 2));
-        INSERT INTO own.moods (m) VALUES ('good'), ('bad'); CREATE UNIQUE INDEX by_number ON own.moods (i);
-        CREATE MACRO twice(a) AS 2 * a; CREATE VIEW own.twices AS SELECT twice(i) AS n, m, g FROM own.moods;
+      db.run(`
+        CREATE TYPE mood AS ENUM ('good', 'bad');
+        CREATE SEQUENCE numbers START 7;
+        CREATE SCHEMA own;
+        CREATE TABLE own.moods (
+          i INTEGER DEFAULT nextval('main.numbers'), m mood, g INTEGER GENERATED ALWAYS AS (i * 2));
+        INSERT INTO own.moods (m) VALUES ('good'), ('bad');
+        CREATE UNIQUE INDEX by_number ON own.moods (i);
+        CREATE MACRO twice(a) AS 2 * a;
+        CREATE VIEW own.twices AS SELECT twice(i) AS n, m, g FROM own.moods;
         COMMENT ON VIEW own.twices IS 'twice each'`),
     )
     await compactSnapshot(path)

@@ -66,7 +66,8 @@ describe('the comparison with the truth', () => {
     const cells = new Map<string, ReadonlyArray<{ readonly name: string; readonly type: string }>>()
     for (const table of tables) {
       const columns = await db.query(
-        `SELECT column_name AS name, data_type AS type FROM duckdb_columns() WHERE table_name = '${table}' AND NOT starts_with(column_name, '_')`,
+        `SELECT column_name AS name, data_type AS type FROM duckdb_columns()
+         WHERE table_name = '${table}' AND NOT starts_with(column_name, '_')`,
       )
       // A location, provider, source or category is of whichever review told it last.
       const isCompared = (name: string) =>

@@ -250,7 +250,7 @@ export const findSql = (reviews: Reviews, stream: DerivedStream, seen: Seen): st
 
 /**
  * The rows that a stream makes of reviews: of those in `_found`, where `findSql` has put any there. `spool`: the
- * reviews as they came. `isOrdered`: with a place of its own for each part of a review.
+ * reviews as they came. `isOrdered`: each part of a review has its own place.
  */
 export const typeStream = (reviews: Reviews, stream: DerivedStream, spool: string, isOrdered: boolean): TypedRows => {
   const { table, derivation, generation } = stream
@@ -264,7 +264,7 @@ export const typeStream = (reviews: Reviews, stream: DerivedStream, spool: strin
       const place = isOrdered ? 'row_number() OVER (ORDER BY _seq, _place)' : '_seq'
       return typed(isText, partsSql(reviews, derivation.steps, isOrdered), place)
     }
-    // One review may show several, each of which needs a place of its own.
+    // One review may show several, and each needs its own place.
     case 'dimension':
       return typed(isText, 'FROM temp._found', 'row_number() OVER (ORDER BY _seq)')
     case 'pair':

@@ -32,7 +32,7 @@ const ensureTable = async (db: Database, info: StreamInfo, table: Table | undefi
   return { name, columns: declared, history: false }
 }
 
-/** A config that hashes an attribute makes a text of it, and a lookup has a type of its own. */
+/** A config that hashes an attribute makes it a text, and a lookup has its own type. */
 export const refuseOtherTypes = (
   db: Database,
   info: StreamInfo,

@@ -47,8 +47,7 @@ export const insertRowsSql = (table: Table, { sql, names }: TypedRows, metKey: R
   ${metKey.length === 0 ? '' : `ANTI JOIN _met ON ${keySql(metKey).isMet}`}`
 
 /**
- * Puts one row for each key of `_met` in place of those that the table and the batch have. Rows of the table count as
- * older.
+ * Leaves one row for each key of `_met` of those that the table and the batch have. Rows of the table count as older.
  */
 export const keepNewestSql = (
   table: Table,

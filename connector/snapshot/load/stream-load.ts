@@ -24,7 +24,7 @@ export type Load = {
   readonly startedAt: number
   endedAt: number | undefined
   status: LoadStatus
-  /** How many records of its own it has received. */
+  /** How many of its own records it has received. */
   records: number
   /** How many of its rows commits have made of reviews. */
   made: number

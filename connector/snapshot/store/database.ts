@@ -72,8 +72,8 @@ export type Database = {
   readonly connect: () => Promise<Database>
   /**
    * Runs work that changes nothing when it rejects, and runs it again with more memory where that was too little, up
-   * to the limit. Where the limit is too little, `inSlices` does the same with less at a time, or it rejects with a `CommandError` that
-   * names the work, such as "the check x".
+   * to the limit. Where the limit is too little, `inSlices` does the same with less at a time; without it, rejects
+   * with a `CommandError` that names the work, such as "the check x".
    */
   readonly withMemory: <A>(name: string, work: () => Promise<A>, inSlices?: () => Promise<A>) => Promise<A>
   /**

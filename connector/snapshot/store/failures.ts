@@ -148,10 +148,11 @@ export const memoryFailure = (
   const outcome = isReadOnly
     ? 'The file was not changed.'
     : 'Nothing is lost: what was committed is kept, and the same command goes on from there.'
+  const example = limit === undefined ? '' : `, such as ${formatMemorySize(limit * 2)}`
   return configFailure(
     `${isFile ? `${path}: ` : ''}${work} needs more memory than ` +
       `${limit === undefined ? 'DuckDB has' : `the limit of ${formatMemorySize(limit)}`}. Raise it with ` +
-      `--memory-limit${limit === undefined ? '' : `, such as ${formatMemorySize(limit * 2)}`}.${isFile ? ` ${outcome}` : ''}`,
+      `--memory-limit${example}.${isFile ? ` ${outcome}` : ''}`,
     detail,
   )
 }

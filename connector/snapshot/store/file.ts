@@ -117,7 +117,7 @@ const isDatabaseFile = (path: string): boolean => {
 }
 
 /**
- * An address of a database or a server, given in place of a path: such a one may hold a password, and is never shown.
+ * An address of a database or a server, given instead of a path: it may hold a password, and is never shown.
  */
 export const findAddressProblem = (path: string): Failure | undefined =>
   /^(?!duckdb:)[a-z]\w+:.|passw\w*\s*=/is.test(path) && path !== ':memory:' && !existsSync(path)
@@ -179,7 +179,7 @@ const unfinishedFileFailure = (path: string): Failure =>
 
 type HowToOpen = Pick<SnapshotOptions, 'threads'> & { readonly memoryLimit: number }
 
-/** Opens a file; one that was not made to its end is made anew. */
+/** Opens a file; makes one again that was left half made. */
 const openOnce = (path: string, access: SnapshotAccess, how: HowToOpen): TaskEither<Failure, Snapshot> =>
   pipe(
     openExisting(path, access, how),

@@ -15,12 +15,12 @@ export const forgottenTableName = '_forgotten'
 export const forgottenTableSql = (database = ''): string =>
   `CREATE TABLE IF NOT EXISTS ${database}${forgottenTableName} (kind VARCHAR, id VARCHAR, forgotten_at TIMESTAMPTZ)`
 
-/** Whether the file has the table; `attached`: the name of an attached file, in place of the one that was opened. */
+/** Whether the file has the table; `attached`: the name of an attached file; the one that was opened if left out. */
 export const hasForgottenTable = async (db: Database, attached?: string): Promise<boolean> =>
-  (await db.scalar(
-    `SELECT count(*) FROM duckdb_tables() WHERE database_name = ${attached === undefined ? 'current_database()' : `'${attached}'`}
-       AND schema_name = 'main' AND table_name = '${forgottenTableName}'`,
-  )) !== 0
+  (await db.scalar(`
+    SELECT count(*) FROM duckdb_tables()
+    WHERE database_name = ${attached === undefined ? 'current_database()' : quoteLiteral(attached)}
+      AND schema_name = 'main' AND table_name = '${forgottenTableName}'`)) !== 0
 
 /** Whether anything was forgotten in the file. */
 export const hasForgotten = async (db: Database): Promise<boolean> =>
@@ -116,7 +116,8 @@ export type StoredTable = {
 export const listStoredTables = async (db: Database, attached: string): Promise<ReadonlyArray<StoredTable>> =>
   (
     await db.query(`
-    SELECT schema_name AS schema, table_name AS name, list({'name': column_name, 'type': data_type} ORDER BY column_index) AS columns
+    SELECT schema_name AS schema, table_name AS name,
+      list({'name': column_name, 'type': data_type} ORDER BY column_index) AS columns
     FROM duckdb_columns() SEMI JOIN duckdb_tables() USING (database_name, schema_name, table_name)
     WHERE database_name = '${attached}' GROUP BY ALL ORDER BY ALL`)
   ).map(({ schema, name, columns }) => ({
@@ -132,7 +133,7 @@ export const listStoredTables = async (db: Database, attached: string): Promise<
 /** Tables with states in their column `state`. */
 export const stateTableNames: ReadonlyArray<string> = ['_state', '_states_log']
 
-/** What has ids of its own, or none at all. */
+/** What has its own ids, or none at all. */
 const metadataNames: ReadonlyArray<string> = [
   ...['_meta', '_streams', '_loads', '_meta_log', '_streams_log', '_loads_log', '_shares_log'],
   ...[forgottenTableName, regionsTableName],
@@ -204,10 +205,13 @@ export const forgottenRecordsSql = (stream: string): string => forgottenRowsSql(
 export const cleanStatesSql = (table: string, forgotten = forgottenTableName): string => {
   const isForgotten = `(row->>0) IN (SELECT id FROM ${forgotten} WHERE kind = 'review')`
   const statements = [[], ['scan'], ['deletions'], ['deletions', 'scan']].map((place) => {
-    const rows = `(SELECT unnest(TRY_CAST(json_extract(s.state, '$.${[...place, 'recent'].join('.')}') AS JSON[])) AS row)`
+    const recent = `json_extract(s.state, '$.${[...place, 'recent'].join('.')}')`
+    const rows = `(SELECT unnest(TRY_CAST(${recent} AS JSON[])) AS row)`
     const kept = `(SELECT coalesce(json_group_array(row), '[]'::JSON) FROM ${rows} WHERE NOT ${isForgotten})`
     const patch = [...place, 'recent'].reduceRight((value, key) => `json_object('${key}', ${value})`, kept)
-    return `UPDATE ${table} AS s SET state = json_merge_patch(s.state, ${patch}) WHERE EXISTS (FROM ${rows} WHERE ${isForgotten})`
+    return `
+      UPDATE ${table} AS s SET state = json_merge_patch(s.state, ${patch})
+      WHERE EXISTS (FROM ${rows} WHERE ${isForgotten})`
   })
   return statements.join('; ')
 }
@@ -241,19 +245,23 @@ const furtherIdsSql = (rows: PersonRows, from: string, forgotten = forgottenTabl
     ...(isReview && contents !== undefined && mentionTime !== undefined
       ? [
           `SELECT 'comment' AS kind, ${hashCommentSql('content', 'mentioned')} AS id FROM (
-             SELECT unnest(TRY_CAST(${contents} AS JSON)->>'$[*].id') AS content, ${mentionTime} AS mentioned FROM ${from} AS t WHERE ${where})`,
+             SELECT unnest(TRY_CAST(${contents} AS JSON)->>'$[*].id') AS content, ${mentionTime} AS mentioned
+             FROM ${from} AS t WHERE ${where})`,
         ]
       : []),
     ...(document !== undefined && comment !== undefined && mentionTime !== undefined
       ? [
-          `SELECT 'comment' AS kind, ${hashCommentSql(`(TRY_CAST(${comment} AS JSON)->>'$.commentId')`, mentionTime)} AS id FROM ${from} AS t WHERE ${where}`,
+          `SELECT 'comment' AS kind,
+             ${hashCommentSql(`(TRY_CAST(${comment} AS JSON)->>'$.commentId')`, mentionTime)} AS id
+           FROM ${from} AS t WHERE ${where}`,
         ]
       : []),
     // A code that several reviews share, such as "none", names no one.
     ...(isReview && survey !== undefined
       ? [
           `SELECT 'survey' AS kind, ${hashTextSql('survey')} AS id FROM (
-             SELECT ${survey} AS survey, ${id} AS review, ${where} AS is_forgotten FROM ${from} AS t WHERE trim(${survey}) <> '')
+             SELECT ${survey} AS survey, ${id} AS review, ${where} AS is_forgotten
+             FROM ${from} AS t WHERE trim(${survey}) <> '')
            GROUP BY survey HAVING count(DISTINCT review) = 1 AND bool_and(is_forgotten)`,
         ]
       : []),
@@ -261,14 +269,15 @@ const furtherIdsSql = (rows: PersonRows, from: string, forgotten = forgottenTabl
   return sources.length === 0
     ? undefined
     : `SELECT DISTINCT kind, id FROM (${sources.join(' UNION ALL ')}) AS found
-       WHERE id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${forgotten} AS known WHERE known.kind = found.kind AND known.id = found.id)`
+       WHERE id IS NOT NULL AND NOT EXISTS (
+         SELECT 1 FROM ${forgotten} AS known WHERE known.kind = found.kind AND known.id = found.id)`
 }
 
 /** Adds tombstones. `ids`: SQL of `(kind, id)`; `now`: milliseconds since 1970. */
 const addForgottenSql = (ids: string, now: number, forgotten = forgottenTableName): string =>
   `INSERT INTO ${forgotten} SELECT kind, id, ${instantSql(now)} FROM (${ids})`
 
-/** Adds what the records of a stream further tell of someone forgotten; returns how many tombstones that makes. */
+/** Adds the further tombstones that records of someone forgotten give; returns how many. */
 export const addFurtherIds = async (db: Database, stream: string, records: string, now: number): Promise<number> => {
   const ids = furtherIdsSql(recordsOf(stream), records)
   if (ids === undefined) return 0

@@ -101,7 +101,7 @@ const markedName = (attribute: string): string =>
 
 const markPattern = /__[0-9a-f]{6}$/
 
-/** The columns of a table as the names of its columns tell them. */
+/** The columns of a table, with the attributes that their names mark. */
 const readColumns = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> =>
   columns.map((column) => {
     const base = column.name.replace(markPattern, '')
@@ -109,8 +109,8 @@ const readColumns = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> =>
   })
 
 /**
- * The columns for these attributes in a table that has the columns \`existing\`. An attribute keeps its column; a new
- * one gets its own name, or \`name__hash\` where that is a name of ours or differs from another column's in case alone.
+ * The columns for these attributes in a table that has the columns `existing`. An attribute keeps its column; a new
+ * one gets its own name, or `name__hash` where that is a name of ours or differs from another column's in case alone.
  */
 export const chooseColumns = (
   attributes: ReadonlyArray<Column>,
@@ -129,7 +129,7 @@ export const chooseColumns = (
   })
 }
 
-/** One column for each declared attribute, in the schema's order. \`existing\`: the columns that the table has. */
+/** One column for each declared attribute, in the schema's order. `existing`: the columns that the table has. */
 export const columnsFromSchema = (schema: JsonSchema, existing: ReadonlyArray<Column> = []): ReadonlyArray<Column> =>
   chooseColumns(
     Object.entries(listMembers(schema)).map(([name, member]) => ({ name, type: chooseColumnType(member) })),
@@ -143,8 +143,8 @@ const fingerprintValueSql = ({ type }: Column, value: string): string =>
   type === 'TIMESTAMPTZ' ? `epoch_us(${value})` : `${value}::VARCHAR`
 
 /**
- * `_airbyte_raw_id`: a fingerprint of the row's declared values. Nulls do not count, so that a new column does not change it. One
- * `concat` of names and values copies each value once, where a `||` for each attribute copied it twice.
+ * `_airbyte_raw_id`: a fingerprint of the row's declared values. Nulls do not count, so that a new column does not
+ * change it. One `concat` of names and values copies each value once, where a `||` for each attribute copied it twice.
  */
 export const fingerprintSql = (columns: ReadonlyArray<Column>): string => {
   const parts = columns.map((column) => {
@@ -178,18 +178,22 @@ export const streamOfTable = (table: string): string =>
     table,
   )
 
-/** Every stream's table in a file. `attached`: the name of an attached file, in place of the one that was opened. */
+/** Every stream's table in a file. `attached`: the name of an attached file; the one that was opened if left out. */
 export const listStreamTables = async (db: Database, attached?: string): Promise<ReadonlyArray<Table>> => {
   const airbyteNames = new Set<string>(airbyteColumns.map(([column]) => column))
   const historyPrefix = historyTableName('')
   const tables = new Map<string, Array<Column>>()
   // The names of streams do not begin so. In a lake each question of this kind takes as long as some statements.
   const historyNames = new Set<string>()
-  for (const row of await db.query(`
+  const [database, prefix] =
+    attached === undefined ? ['current_database()', ''] : [quoteLiteral(attached), `${quoteIdentifier(attached)}.`]
+  const rows = await db.query(`
     SELECT table_name, column_name, data_type FROM duckdb_columns()
-    WHERE database_name = ${attached === undefined ? 'current_database()' : quoteLiteral(attached)}
+    WHERE database_name = ${database}
       AND (starts_with(table_name, ${quoteLiteral(historyPrefix)})
-        OR table_name IN (SELECT stream FROM ${attached === undefined ? '' : `${quoteIdentifier(attached)}.`}_streams)) ORDER BY table_name, column_index`)) {
+        OR table_name IN (SELECT stream FROM ${prefix}_streams))
+    ORDER BY table_name, column_index`)
+  for (const row of rows) {
     const [name, column] = [String(row.table_name), String(row.column_name)]
     if (name.startsWith(historyPrefix)) historyNames.add(name)
     else {

@@ -253,7 +253,7 @@ const newestSql = (reviews: string): string => `
 
 /**
  * Asks as the next run will, if that is to bring reviews: one that the service then leaves out is brought by no run, as
- * where it reads the time of the filter in a zone of its own. Without `from`, or from the start on, the next run asks
+ * where it reads the time of the filter in its own zone. Without `from`, or from the start on, the next run asks
  * as this comparison has asked.
  */
 const findUnreachable = async (db: Database, service: ServiceReviews, from: number | undefined): Promise<void> => {

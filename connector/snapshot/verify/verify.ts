@@ -9,7 +9,7 @@ import { type FindStateProblem, listStateProblems } from './states'
 export type OnStep = (text: string) => void
 
 type RunOptions = {
-  /** What only the reader of a state can tell. */
+  /** Only the reader of a state can say. */
   readonly findStateProblem?: FindStateProblem | undefined
   readonly onStep?: OnStep | undefined
   /** How many examples a result has at most. */
@@ -48,7 +48,7 @@ export const verifySnapshot = async (
 }
 
 /** The results of all checks in numbers. */
-export type CheckCounts = {
+type CheckCounts = {
   readonly hold: number
   readonly failed: number
   readonly unanswered: number

@@ -79,12 +79,12 @@ describe('what a load has received', () => {
         ['last', 1],
       ],
     ],
-  ])('is told as %s', (text, counts) => {
+  ])('is described as %s', (text, counts) => {
     const changes = counts.map(([stream, records]): Change => takeChange(newLoad(stream, records), ':memory:'))
     expect(describeCommit({ changes, shared: [] })).toBe(text)
   })
 
-  it('is told with the seconds until it ended, or until now', () => {
+  it('is summed up with the seconds until it ended, or until now', () => {
     const summary = { stream: 'things', status: 'complete', records: 90 }
     expect(summarizeLoad(newLoad('things', 0, { endedAt: 2500 }), 9000)).toEqual({ ...summary, seconds: 1.5 })
     expect(summarizeLoad(newLoad('things'), 9000)).toEqual({ ...summary, seconds: 8 })

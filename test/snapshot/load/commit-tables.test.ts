@@ -61,7 +61,8 @@ const newChange = (id: number, to: Table, texts: ReadonlyArray<string>, more: Pa
 const commit = async (db: Database, changes: ReadonlyArray<Change>, tables: ReadonlyArray<Table>): Promise<void> => {
   for (const { load } of changes)
     await db.run(`INSERT INTO _streams (stream, refreshing) VALUES ('${load.stream}', true);
-      INSERT INTO _loads (load, stream, started, status) VALUES (${load.id}, '${load.stream}', make_timestamptz(0), 'running')`)
+      INSERT INTO _loads (load, stream, started, status)
+      VALUES (${load.id}, '${load.stream}', make_timestamptz(0), 'running')`)
   await commitWithinMemory(db, 'a commit', { changes, shared: [] }, tables, 5000)
 }
 
@@ -280,7 +281,7 @@ describe('a commit that rejects', () => {
     })
   })
 
-  it('is told by the record that is no JSON, where there is one and nothing else was the reason', () => {
+  it('is explained by the record that is no JSON, if there is one and nothing else was the reason', () => {
     const refused = new Error('Malformed JSON')
     const good = newChange(1, pairs, ['{}', '{"a":[1]}'])
     const bad = newChange(2, reviews, ['{"id":1}', '{"id":secret}', '{}'], { records: 9 })

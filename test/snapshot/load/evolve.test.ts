@@ -149,7 +149,8 @@ describe('attributes that are not declared', () => {
     ])
     expect(
       await collected.db.query(
-        "SELECT DISTINCT data_type AS type FROM duckdb_columns() WHERE column_name LIKE '%deleted_at' AND table_name = 'things'",
+        `SELECT DISTINCT data_type AS type FROM duckdb_columns()
+         WHERE column_name LIKE '%deleted_at' AND table_name = 'things'`,
       ),
     ).toEqual([{ type: 'TIMESTAMP WITH TIME ZONE' }])
     collected.db.close()

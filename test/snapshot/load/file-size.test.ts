@@ -62,7 +62,8 @@ const read = async (path: string) => {
   const snapshot = await openSnapshotFile(path, 'read')
   const { hash } = await hashContent(snapshot)
   const [row] = await snapshot.db.query(`
-    SELECT (SELECT count(*) FROM _history_reviews) AS versions, (SELECT sum(hash(t)::HUGEINT)::VARCHAR FROM _history_reviews AS t) AS history,
+    SELECT (SELECT count(*) FROM _history_reviews) AS versions,
+      (SELECT sum(hash(t)::HUGEINT)::VARCHAR FROM _history_reviews AS t) AS history,
       (SELECT count(*) FROM reviews_versions) AS shown`)
   const failed = (await verifySnapshot(snapshot)).filter(({ ok }) => !ok).map(({ name }) => name)
   await closeSnapshot(snapshot)

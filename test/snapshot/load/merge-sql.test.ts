@@ -50,7 +50,9 @@ import {
 const listIds = (db: Database, from: string) => list(db, from, 'id')
 const listVersions = (db: Database, name: string) => list(db, historyTableName(name), 'id', 'modifiedTime', '_ended')
 const batchSql = (to: Table, rows: ReadonlyArray<RowSql>): string =>
-  `CREATE TEMP TABLE batch AS SELECT * FROM (VALUES ${rows.map(({ values }) => `(${values.join(', ')})`).join(', ')}) AS t(${to.columns.map(({ name }) => `"${name}"`).join(', ')})`
+  `CREATE TEMP TABLE batch AS
+   SELECT * FROM (VALUES ${rows.map(({ values }) => `(${values.join(', ')})`).join(', ')})
+     AS t(${to.columns.map(({ name }) => `"${name}"`).join(', ')})`
 
 describe('old versions', () => {
   it('are kept nowhere without a history', () => {
@@ -103,7 +105,9 @@ describe('the newest row of a key stays', () => {
     const names = [...to.columns.map(({ name }) => `"${name}"`), ...airbyteColumns.map(([name]) => name)].join(', ')
     await db.run(
       `CREATE TEMP TABLE batch (${definitionSql(to)}, _seq BIGINT);
-         INSERT INTO batch VALUES ${batch.map((each, i) => `${rowsSql([{ raw: 100 + i, ...each }])[0]?.slice(0, -1)}, ${i})`).join(', ')}`,
+         INSERT INTO batch VALUES ${batch
+           .map((each, i) => `${rowsSql([{ raw: 100 + i, ...each }])[0]?.slice(0, -1)}, ${i})`)
+           .join(', ')}`,
     )
     const rows = { sql: 'SELECT * FROM batch', names, seq: '_seq' }
     const key = to.columns.slice(0, to === pairs ? 2 : 1).map(({ name }) => name)

@@ -163,7 +163,9 @@ describe('rows of older generations', () => {
   const fill = async (old: number) => {
     const snapshot = await openMemorySnapshot()
     await snapshot.db.run(
-      `CREATE TABLE things AS SELECT (n >= ${old})::BIGINT AS _airbyte_generation_id, uuid() AS _airbyte_raw_id FROM range(${old + 2}) AS r(n)`,
+      `CREATE TABLE things AS
+       SELECT (n >= ${old})::BIGINT AS _airbyte_generation_id, uuid() AS _airbyte_raw_id
+       FROM range(${old + 2}) AS r(n)`,
     )
     return snapshot
   }

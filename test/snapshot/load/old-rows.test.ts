@@ -60,7 +60,8 @@ const watchRemovals = (db: Database, stopAfter = Number.POSITIVE_INFINITY) => {
 const counts = async ({ query }: Database) => {
   const [row] = await query(`
     SELECT (SELECT count(*) FROM reviews) AS reviews, (SELECT count(*) FROM review_contents) AS contents,
-      (SELECT count(*) FROM _history_reviews) AS old_reviews, (SELECT count(*) FROM _history_review_contents) AS old_contents,
+      (SELECT count(*) FROM _history_reviews) AS old_reviews,
+      (SELECT count(*) FROM _history_review_contents) AS old_contents,
       (SELECT list(id ORDER BY id) FROM reviews WHERE _airbyte_generation_id = 1) AS ids`)
   return row
 }

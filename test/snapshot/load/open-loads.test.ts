@@ -33,7 +33,8 @@ const onEmptyFile = (body: (db: Database) => Promise<void>) => useTables([], bod
 /** Adds rows with these values of some columns. */
 const insert = (db: Database, columns: string, ...rows: ReadonlyArray<string>) =>
   db.run(
-    `INSERT INTO things (${columns}, _airbyte_raw_id, _airbyte_generation_id) VALUES ${rows.map((values, i) => `(${values}, ${rawSql(i + 1)}, 0)`).join(', ')}`,
+    `INSERT INTO things (${columns}, _airbyte_raw_id, _airbyte_generation_id)
+     VALUES ${rows.map((values, i) => `(${values}, ${rawSql(i + 1)}, 0)`).join(', ')}`,
   )
 
 describe('the rows of a table', () => {

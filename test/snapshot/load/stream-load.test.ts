@@ -58,7 +58,7 @@ describe('a stream is written', () => {
     snapshot.db.close()
   })
 
-  it('in a generation of its own with each full refresh, which deletes the state, unless one goes on from its state', async () => {
+  it('in a new generation with each full refresh, which deletes the state, unless it goes on from it', async () => {
     const snapshot = await openMemorySnapshot()
     const generations: unknown[] = []
     const load = async (info: StreamInfo, options: LoadOptions | undefined): Promise<void> => {

@@ -40,7 +40,8 @@ it('gives DuckDB each record with its place, its time and its changes, whatever 
         records.forEach(({ at, field }, i) => {
           spool.add(row(texts[i] ?? '', field === undefined ? undefined : [{ field }]), at)
         })
-        const sql = `SELECT _seq AS seq, _at AS "at", _changes AS changes, _json AS json FROM ${spool.toSql()} ORDER BY _seq`
+        const sql = `
+          SELECT _seq AS seq, _at AS "at", _changes AS changes, _json AS json FROM ${spool.toSql()} ORDER BY _seq`
         expect(await db.query(sql)).toEqual(
           records.map(({ at, field }, seq) => ({
             seq,
@@ -349,7 +350,8 @@ it('types the records of a wide table as those of narrow ones', async () => {
   const typed = typeRows({ name: 'any', columns, history: false }, 3, spool.toSql())
   expect(
     await db.scalar(
-      `SELECT count(*)::INTEGER FROM (${typed.sql}) WHERE ${quoteIdentifier('_airbyte_raw_id')} = ${fingerprintSql(columns)}`,
+      `SELECT count(*)::INTEGER FROM (${typed.sql})
+       WHERE ${quoteIdentifier('_airbyte_raw_id')} = ${fingerprintSql(columns)}`,
     ),
   ).toBe(5)
   spool.close()

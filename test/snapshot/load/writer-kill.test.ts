@@ -45,12 +45,16 @@ const pageLines = (number: number): string => {
   const ids = Array.from({ length: pageRows }, (_, i) => number * pageRows + i)
   const records = ids.map(
     (id) =>
-      `{"type":"RECORD","record":{"stream":"reviews","data":{"id":${id},"modifiedTime":"${timeOfReview(id)}","text":"${text}"},"emitted_at":1}}\n`,
+      `{"type":"RECORD","record":{"stream":"reviews","emitted_at":1,` +
+      `"data":{"id":${id},"modifiedTime":"${timeOfReview(id)}","text":"${text}"}}}\n`,
   )
   const state = `{"pages":${number + 1},"modifiedTimeFrom":"${timeOfReview((number + 1) * pageRows - 1)}"}`
-  return `${records.join('')}{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":${state}},"sourceStats":{"recordCount":${pageRows}.0}}}\n`
+  const stream = `{"stream_descriptor":{"name":"reviews"},"stream_state":${state}}`
+  const message = `{"type":"STREAM","stream":${stream},"sourceStats":{"recordCount":${pageRows}.0}}`
+  return `${records.join('')}{"type":"STATE","state":${message}}\n`
 }
-const completeLine = `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"COMPLETE"}}}\n`
+const completeStatus = '{"stream_descriptor":{"name":"reviews"},"status":"COMPLETE"}'
+const completeLine = `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":${completeStatus}}}\n`
 
 /** Sends the pages from number `from` on to a process, and kills it once it has taken page `killAfter - 1`. */
 const feedMessages = async (db: string, from: number, killAfter = pageCount): Promise<void> => {
@@ -84,7 +88,7 @@ const readCounts = async (db: string) => {
   return { pages: reviews?.pages ?? 0, covered, present }
 }
 
-it('a run killed at any point leaves a state whose rows are all in the file, and the next run continues from it', async () => {
+it('a run killed at any point leaves a state with all its rows in the file, and the next goes on from it', async () => {
   const db = join(folder, 'killed.duckdb')
   const savedPages: number[] = []
   for (const killAfter of [2, 110, 150, 220]) {

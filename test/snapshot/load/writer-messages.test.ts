@@ -335,7 +335,7 @@ describe('the end of a stream', () => {
     snapshot.db.close()
   })
 
-  it('is told with its seconds', async () => {
+  it('is summed up with its seconds', async () => {
     const snapshot = await openMemorySnapshot()
     let now = 10_000
     const writer = await createSnapshotWriter(snapshot, { now: () => now })
@@ -472,7 +472,7 @@ describe('a commit that fails', () => {
   })
 })
 
-it('the children of a review may be declared before it, and views tell of all at the end of the run', async () => {
+it('the children of a review may be declared before it, and views show all at the end of the run', async () => {
   const snapshot = await openMemorySnapshot()
   await writeMessages(snapshot, [
     ...streamMessages(reviewContentsInfo()),

@@ -6,7 +6,7 @@ import { afterAll, expect, it } from 'vitest'
 import { diffSnapshots, isIdentical } from '../../../connector/snapshot/diff'
 import { exportParquet } from '../../../connector/snapshot/export-parquet'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
-import { attributeOf, listStreamTables } from '../../../connector/snapshot/store/tables'
+import { attributeOf, type Column, listStreamTables } from '../../../connector/snapshot/store/tables'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import { draws } from '../../support/draws'
 import {
@@ -100,13 +100,16 @@ const nastyNames = [
   ...['_gone', '_lost', '_version', 'things', 'archived', 'data_type', 'child', 'review', 'name', 'position', 'text'],
 ]
 
+const valueSql = ({ name, type }: Column): string => {
+  const column = `"${name.replaceAll('"', '""')}"`
+  return type === 'JSON' ? column : `to_json(${column})`
+}
+
 /** The values of a row by attribute, as JSON; null where the record has none. */
 const readRows = async (snapshot: Snapshot, stream: string) => {
   const columns = (await listStreamTables(snapshot.db)).find(({ name }) => name === stream)?.columns ?? []
   const attributes = columns.map(attributeOf)
-  const { types, chunks } = await snapshot.db.stream(
-    `SELECT ${columns.map(({ name, type }) => (type === 'JSON' ? `"${name.replaceAll('"', '""')}"` : `to_json("${name.replaceAll('"', '""')}")`)).join(', ')} FROM ${stream}`,
-  )
+  const { types, chunks } = await snapshot.db.stream(`SELECT ${columns.map(valueSql).join(', ')} FROM ${stream}`)
   const rows: Array<Record<string, unknown>> = []
   for await (const chunk of chunks)
     for (const row of chunk)

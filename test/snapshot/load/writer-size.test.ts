@@ -59,7 +59,8 @@ it.each(['integer', 'string', 'undeclared'])(
     await writeMessages(snapshot, streamMessages(stream, review(3, 7)))
     const last = `"attribute/${attributes - 1}"`
     const rows = await snapshot.db.query(
-      `SELECT ${last}::VARCHAR AS last, json_array_length(_airbyte_meta, '$.changes') AS changes FROM reviews ORDER BY id`,
+      `SELECT ${last}::VARCHAR AS last, json_array_length(_airbyte_meta, '$.changes') AS changes
+       FROM reviews ORDER BY id`,
     )
     const isInteger = type === 'integer'
     expect(rows).toEqual([

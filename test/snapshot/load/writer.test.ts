@@ -34,7 +34,8 @@ describe('rows', () => {
       snapshot,
       streamMessages(
         reviewsInfo(),
-        `{"id":9007199254740993,"modifiedTime":"${timeAtMinute(1)}","rating":4.5,"location":{"id":9007199254740995,"new":[1]}}`,
+        `{"id":9007199254740993,"modifiedTime":"${timeAtMinute(1)}","rating":4.5,` +
+          '"location":{"id":9007199254740995,"new":[1]}}',
       ),
     )
     expect(await snapshot.db.query('SELECT id, rating, location, modifiedTime FROM reviews')).toEqual([
@@ -86,7 +87,7 @@ describe('rows', () => {
     )
   })
 
-  it('have U+FFFD in place of half a surrogate pair, and of nothing else', async () => {
+  it('have U+FFFD for half a surrogate pair, and for nothing else', async () => {
     const snapshot = await openMemorySnapshot()
     const texts = ['\\ud83d\\ude00', 'a\\ud83d', '\\uDE00b', '\\\\ud83d', '\\ud83d\\ud83d\\ude00', '\\u00e9']
     await writeMessages(
@@ -115,7 +116,7 @@ describe('rows', () => {
     await expect(run).rejects.toThrow(/^Record 3 of the stream reviews is not JSON: it breaks at line 1, column 23\.$/)
   })
 
-  it('have null in place of a fraction in an integer column', async () => {
+  it('have null for a fraction in an integer column', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(
       snapshot,
@@ -453,7 +454,7 @@ describe('deletions', () => {
 })
 
 describe('children', () => {
-  it('of an older version of their review are removed, whether a child or the review brings the newer one', async () => {
+  it('of an older version of their review go, whether a child or the review brings the newer one', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(snapshot, [
       startedMessage(reviewContentsInfo()),
@@ -517,7 +518,7 @@ describe('the states of a page', () => {
 })
 
 describe('the metadata tables', () => {
-  it('tell which times the loads of a stream have received since a time', async () => {
+  it('say which times the loads of a stream have received since a time', async () => {
     const snapshot = await openMemorySnapshot()
     const hour = 3_600_000
     for (const [n, minutes] of [

@@ -142,11 +142,12 @@ describe('transaction', () => {
 
 /** The head of a file that DuckDB 2.0 has made, and of one that DuckDB 0.8 has made. */
 const newerHead =
-  'H4sIAAAAAAACA+3XsQqCcBDH8b/m0OQqQdDSLP5D0CaHDKJwdGoK7BEKBx/Fh3DzHZwTeoOgxVkQapAIIqPFQfh+lh93BzfcdpO5Vhh1evDD1e42En85' +
-  'L0zLlN1zN3JcKe3j0vq9514ml01m6NuqyWenphIAAAAAAKAXVyeOp3vfU76P1Xdfa2PcxprTAQAAAAAwtP8/eNWPD4L/HwAAAACAwXsCw66MrQAwAAA='
+  'H4sIAAAAAAACA+3XsQqCcBDH8b/m0OQqQdDSLP5D0CaHDKJwdGoK7BEKBx/Fh3DzHZwTeoOgxVkQapAIIqPFQfh+lh93BzfcdpO5Vhh1evDD1e' +
+  '42En85L0zLlN1zN3JcKe3j0vq9514ml01m6NuqyWenphIAAAAAAKAXVyeOp3vfU76P1Xdfa2PcxprTAQAAAAAwtP8/eNWPD4L/HwAAAACAwXsC' +
+  'w66MrQAwAAA='
 const olderHead =
-  'H4sIAAAAAAACA+3XsQ2CUBiF0f8ZGOH1WjABiQtoZ0FC4gRMwAiWLkbtDMSWGbBAG+ICkHPKW37dTa+xe09tvt4vtzoWRUQcAwAAANiL5+k8VH3zSKt9/j' +
-  'pIBAAAAJtX5v+//0chAAAA2L4PRo6jYAAwAAA='
+  'H4sIAAAAAAACA+3XsQ2CUBiF0f8ZGOH1WjABiQtoZ0FC4gRMwAiWLkbtDMSWGbBAG+ICkHPKW37dTa+xe09tvt4vtzoWRUQcAwAAANiL5+k8VH' +
+  '3zSKt9/jpIBAAAAJtX5v+//0chAAAA2L4PRo6jYAAwAAA='
 
 describe('openDatabase', () => {
   it.each([

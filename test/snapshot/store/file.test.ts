@@ -92,7 +92,7 @@ describe('openSnapshot', () => {
     ['no first page', 12_288, [0]],
     ['no second page', 12_288, [1]],
     ['no page that is not empty', 12_288, [0, 1, 2]],
-  ])('makes a file anew of which a power failure or a full disk has left %s', async (_, size, empty) => {
+  ])('makes a file again of which a power failure or a full disk has left %s', async (_, size, empty) => {
     const path = join(folder, `unfinished-${size}-${empty}.duckdb`)
     const made = join(folder, 'made.duckdb')
     const instance = await DuckDBInstance.create(made)

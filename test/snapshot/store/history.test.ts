@@ -21,7 +21,8 @@ import {
 const listVersions = async ({ db }: Snapshot, stream: string, columns: string) =>
   (
     await db.query(`
-    SELECT concat_ws(' ', ${columns}, strftime(valid_from::TIMESTAMP, '%M'), coalesce(strftime(valid_to::TIMESTAMP, '%M'), 'now')) AS row
+    SELECT concat_ws(' ', ${columns}, strftime(valid_from::TIMESTAMP, '%M'),
+        coalesce(strftime(valid_to::TIMESTAMP, '%M'), 'now')) AS row
     FROM ${stream}_versions ORDER BY ALL`)
   ).map(({ row }) => row)
 

@@ -90,7 +90,9 @@ const readImage = async ({ file, log }: Image, countReviews: CountReviews): Prom
     if (state === undefined && tables === 0) return 'a version'
     const version = Number(state)
     const found = await db.query(
-      `SELECT minute("modifiedTime")::INTEGER AS version, count(*)::INTEGER AS n, count(DISTINCT hash(r))::INTEGER AS rows FROM reviews AS r GROUP BY 1 ORDER BY 1`,
+      `SELECT minute("modifiedTime")::INTEGER AS version, count(*)::INTEGER AS n,
+         count(DISTINCT hash(r))::INTEGER AS rows
+       FROM reviews AS r GROUP BY 1 ORDER BY 1`,
     )
     expect(found).toEqual(countReviews(version).map((counted) => ({ ...counted, rows: counted.n })))
     return 'a version'

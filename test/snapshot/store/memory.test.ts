@@ -38,7 +38,7 @@ describe('a size of memory', () => {
     'Infinity',
   ])('%j is none', (text) => expect(parseMemorySize(text)).toBeUndefined())
 
-  it('is told as it can be given again', () => {
+  it('is printed as it can be given again', () => {
     expect([2 ** 30, 512e6, 3 * 2 ** 29, 1.5e9, 2 ** 30 + 1].map(formatMemorySize)).toEqual([
       '1GiB',
       '512MB',

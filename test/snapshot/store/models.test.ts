@@ -83,7 +83,9 @@ describe('the models', () => {
     expect(
       await snapshot.db.query(`
         SELECT month FROM scope_monthly GROUP BY month
-        HAVING count(DISTINCT CASE WHEN scope = 'all' THEN reviews END) <> 1 OR sum(CASE WHEN scope = 'location' THEN reviews ELSE 0 END) <> max(CASE WHEN scope = 'all' THEN reviews END)`),
+        HAVING count(DISTINCT CASE WHEN scope = 'all' THEN reviews END) <> 1
+          OR sum(CASE WHEN scope = 'location' THEN reviews ELSE 0 END)
+            <> max(CASE WHEN scope = 'all' THEN reviews END)`),
     ).toEqual([])
   })
 

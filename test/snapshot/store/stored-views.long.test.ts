@@ -73,7 +73,8 @@ describe('the views of the file', () => {
     expect(await listViews()).toEqual(names)
     expect(await commentOf('region_monthly')).toBe('The reviews of each region and month. Made by feedback-connector.')
     const undescribed = await ask(
-      "SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT coalesce(ends_with(comment, 'Made by feedback-connector.'), false)",
+      `SELECT view_name FROM duckdb_views()
+       WHERE NOT internal AND NOT coalesce(ends_with(comment, 'Made by feedback-connector.'), false)`,
     )
     expect(undescribed).toEqual([])
     expect(await ask('SELECT location_name, reviews, open_liabilities FROM location_scorecard')).toEqual([
@@ -234,7 +235,7 @@ describe('a query', () => {
     expect((await query('SELECT 1 AS one', many)).warnings).toEqual([])
   })
 
-  it('reads the table of the user where it has the name of a model, and is told the name of the model', async () => {
+  it('reads the table of the user where it has the name of a model, and gets the name of the model', async () => {
     await load(1)
     await run("DROP VIEW regions; CREATE TABLE regions AS SELECT 'mine' AS what")
     for (const isLoaded of [false, true]) {

@@ -135,7 +135,8 @@ describe('the views', () => {
   it('count the reviews of each day and source', async () => {
     expect(
       await query(
-        `SELECT strftime(day, '%d') AS day, source_name, reviews, rated, average_rating, negative FROM review_daily ORDER BY ALL`,
+        `SELECT strftime(day, '%d') AS day, source_name, reviews, rated, average_rating, negative
+         FROM review_daily ORDER BY ALL`,
       ),
     ).toEqual([
       { day: '01', source_name: 'Survey', reviews: 2, rated: 2, average_rating: 4, negative: 1 },

@@ -125,7 +125,10 @@ const mutations: ReadonlyArray<readonly [mutation: string, sql: string, check: s
   ['attribute set to null', `UPDATE reviews SET rating = NULL WHERE id = 3`, 'values are unchanged', 'reviews: id 3'],
   [
     'deletion undone',
-    `INSERT INTO reviews SELECT * REPLACE (4 AS id, '${timeAtMinute(1)}' AS modifiedTime, _airbyte_extracted_at - INTERVAL 1 DAY AS _airbyte_extracted_at) FROM reviews WHERE id = 2`,
+    `INSERT INTO reviews
+     SELECT * REPLACE (
+       4 AS id, '${timeAtMinute(1)}' AS modifiedTime, _airbyte_extracted_at - INTERVAL 1 DAY AS _airbyte_extracted_at)
+     FROM reviews WHERE id = 2`,
     'deletions are applied',
     'reviews: id 4 was deleted at 2026-01-01 00:02:00+00',
   ],
@@ -205,7 +208,8 @@ const mutations: ReadonlyArray<readonly [mutation: string, sql: string, check: s
   ],
   [
     'state of children ahead of the time at which it was saved',
-    `DELETE FROM _loads WHERE stream = 'reviews'; UPDATE _state SET state = '{"modifiedTimeFrom":"2026-01-03T00:00:00.000Z"}' WHERE stream = 'review_contents'`,
+    `DELETE FROM _loads WHERE stream = 'reviews';
+     UPDATE _state SET state = '{"modifiedTimeFrom":"2026-01-03T00:00:00.000Z"}' WHERE stream = 'review_contents'`,
     'states are not ahead',
     'review_contents: state at 2026-01-03 00:00:00+00, saved before 2026-01-02 00:05:05+00',
   ],
@@ -287,7 +291,8 @@ describe('verify', () => {
     await snapshot.db.run('BEGIN')
     try {
       await snapshot.db.run(
-        `DELETE FROM locations WHERE id = 0; UPDATE _state SET state = '{"readAt":"2026-01-02T00:00:00.000Z"}' WHERE stream = 'locations'`,
+        `DELETE FROM locations WHERE id = 0;
+         UPDATE _state SET state = '{"readAt":"2026-01-02T00:00:00.000Z"}' WHERE stream = 'locations'`,
       )
       expect(await listFailures(snapshot)).not.toHaveProperty(['lookups are complete'])
     } finally {
