@@ -68,9 +68,8 @@ describe.each(['locations', 'providers', 'sources', 'categories'])('feedback aud
     expect(rows).toBeLessThanOrEqual(Number(counted?.rows))
     expect(await useDb(sql)).toEqual([])
     // What no review names any more may stay.
-    await useDb(
-      `INSERT INTO ${stream} (id, "reviewModifiedTime") VALUES (${stream === 'categories' ? "'It''s gone'" : '7'}, '2020-01-01')`,
-    )
+    const id = stream === 'categories' ? "'It''s gone'" : '7'
+    await useDb(`INSERT INTO ${stream} (id, "reviewModifiedTime") VALUES (${id}, '2020-01-01')`)
     expect(await answer(...table, '--state', state)).toEqual([])
   })
 

@@ -64,13 +64,23 @@ describe('feedback audit', () => {
     expect(scope).toMatch(/^scope 946684800000 \d{13} 8 review_contents$/)
     const expected = await useDb((run) =>
       run(`WITH versions AS (
-        SELECT "reviewId"::VARCHAR AS id, md5("reviewId"::VARCHAR) AS digits, md5("reviewId" || ':' || epoch_ms("reviewModifiedTime")) AS version, count(*) AS rows
+        SELECT
+          "reviewId"::VARCHAR AS id,
+          md5("reviewId"::VARCHAR) AS digits,
+          md5("reviewId" || ':' || epoch_ms("reviewModifiedTime")) AS version,
+          count(*) AS rows
         FROM review_contents GROUP BY ALL
       ), hashes AS (
-        SELECT ('0x' || digits[1:15])::BIGINT % 8 AS bucket, rows, ('0x' || digits[18:32])::BIGINT::HUGEINT AS id, ('0x' || version[1:15])::BIGINT::HUGEINT AS version
+        SELECT
+          ('0x' || digits[1:15])::BIGINT % 8 AS bucket,
+          rows,
+          ('0x' || digits[18:32])::BIGINT::HUGEINT AS id,
+          ('0x' || version[1:15])::BIGINT::HUGEINT AS version
         FROM versions
       )
-      SELECT concat_ws(' ', 'bucket', bucket, count(*), sum(rows), sum(id), sum(version), sum(id * rows)) AS line FROM hashes GROUP BY bucket`),
+      SELECT concat_ws(' ', 'bucket', bucket, count(*), sum(rows), sum(id), sum(version), sum(id * rows)) AS line
+      FROM hashes
+      GROUP BY bucket`),
     )
     expect([...lines].sort()).toEqual(expected.map((row) => (row as { readonly line: string }).line).sort())
     const refused = await audit('--stream', 'reviews', '--table', 't', '--seed', seed, '--ids', '1')
@@ -85,7 +95,10 @@ describe('feedback audit', () => {
     const { reviews, rows, sql, cutoff } = JSON.parse(stdout)
     const [count] = await useDb((run) =>
       run(
-        `SELECT count(*)::INTEGER AS rows, count(DISTINCT "${stream.startsWith('review_') ? 'reviewId' : 'id'}")::INTEGER AS reviews FROM ${stream}`,
+        `SELECT
+          count(*)::INTEGER AS rows,
+          count(DISTINCT "${stream.startsWith('review_') ? 'reviewId' : 'id'}")::INTEGER AS reviews
+        FROM ${stream}`,
       ),
     )
     expect({ reviews, rows }).toEqual({ ...(count as object) })
@@ -141,13 +154,19 @@ describe('feedback audit', () => {
     await useDb((run) => run('CREATE TABLE damaged AS FROM review_contents; CREATE TABLE lean AS FROM reviews'))
     const [longest] = (await useDb((run) =>
       run(
-        'SELECT "reviewId"::VARCHAR AS id, response FROM damaged WHERE response IS NOT NULL ORDER BY length(response) DESC LIMIT 1',
+        `
+          SELECT "reviewId"::VARCHAR AS id, response
+          FROM damaged
+          WHERE response IS NOT NULL
+          ORDER BY length(response) DESC LIMIT 1`,
       ),
     )) as ReadonlyArray<{ readonly id: string; readonly response: string }>
     const cut = longest?.response.slice(0, -1).replaceAll("'", "''")
     await useDb(async (run) => {
       await run(
-        `UPDATE damaged SET response = '${cut}', "questionCode" = coalesce("questionCode", '') || ' ' WHERE "reviewId" = ${longest?.id}`,
+        `
+          UPDATE damaged SET response = '${cut}', "questionCode" = coalesce("questionCode", '') || ' '
+          WHERE "reviewId" = ${longest?.id}`,
       )
       await run('ALTER TABLE lean DROP COLUMN brand; ALTER TABLE lean ALTER location TYPE VARCHAR USING NULL')
     })
@@ -182,7 +201,7 @@ describe('feedback audit', () => {
     expect(await changed(config)).toEqual(['location.name', 'source.name', 'surveyBarCode'])
   })
 
-  it('holds a table against the service as of the state of its last load, though the service has changed since', async () => {
+  it('holds a table against the service as of the state of its last load, whatever has changed since', async () => {
     await sandbox.churn({ change: 5, delete: 2, add: 3 })
     const [lost] = (await useDb((run) =>
       run(`

@@ -18,7 +18,7 @@ const [like, kind] =
 const numbers = (text: string | undefined) =>
   [...(text ?? '').matchAll(/\d[\d,]*/g)].map(([n]) => Number(n.replaceAll(',', '')))
 
-it('feedback demo leaves a snapshot and its report, its numbers add up, and its queries can be run as they stand', async () => {
+it('feedback demo leaves a snapshot and a report, its numbers add up, and its queries run as they stand', async () => {
   const { status, stdout, stderr } = await runProgram('feedback', ['demo', '--reviews', '300', ...like], { cwd })
   // A run of more than a minute prints its progress, a stamped line a minute.
   expect([status, stderr.replaceAll(/^\d{4}-\d\d-\d\dT\S+ \w+: .*\n/gm, '')]).toEqual([0, ''])

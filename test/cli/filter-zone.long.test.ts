@@ -31,7 +31,7 @@ const startZoneService = async () => {
   return { settings, add: (id: number, time: number) => rows.push(review(id, time)), last }
 }
 
-it('a service that reads its filter in another time zone is named by check, by sync, and its lost rows by verify', async () => {
+it('check and sync name a service that reads its filter in another time zone, verify its lost rows', async () => {
   const { settings, add, last } = await startZoneService()
   const config = writeTempFile(settings)
   const db = newTempPath('duckdb')

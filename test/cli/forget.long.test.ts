@@ -42,7 +42,8 @@ const findPerson = (path: string): Promise<Person> =>
     const [row] = await db.query(`
       SELECT reviews.id::VARCHAR AS id, "visitRecordId" AS visit, comment.comment AS words
       FROM reviews JOIN transparency_reviews ON "documentId" = reviews.id, comments AS comment
-      WHERE "visitRecordId" <> '' AND comment.id = reviews.id * 10 + 3 AND comment.comment <> '' ORDER BY reviews.id LIMIT 1`)
+      WHERE "visitRecordId" <> '' AND comment.id = reviews.id * 10 + 3 AND comment.comment <> ''
+      ORDER BY reviews.id LIMIT 1`)
     expect(row).toBeDefined()
     return { id: String(row?.id), visit: String(row?.visit), words: String(row?.words) }
   })
@@ -52,7 +53,10 @@ const countRows = ({ id }: Person, path: string): Promise<Readonly<Record<string
   useDatabase(path, 'read', async (db) => {
     const counts: Record<string, number> = {}
     for (const { name } of await db.query(
-      `SELECT table_name AS name FROM duckdb_tables() WHERE NOT starts_with(table_name, '_') OR starts_with(table_name, '_history')`,
+      `
+        SELECT table_name AS name
+        FROM duckdb_tables()
+        WHERE NOT starts_with(table_name, '_') OR starts_with(table_name, '_history')`,
     )) {
       const n = Number(
         await db.scalar(

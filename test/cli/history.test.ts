@@ -84,11 +84,13 @@ describe('feedback sync --history', () => {
 describe('feedback replay --history', () => {
   it('keeps the versions and prints the hash of the current tables', async () => {
     const line = (time: string, rating: number) =>
-      `{"type":"RECORD","record":{"stream":"reviews","data":{"id":1,"modifiedTime":"2026-01-0${time}T00:00:00.000Z","rating":${rating}},"emitted_at":1}}`
+      '{"type":"RECORD","record":{"stream":"reviews","data":{"id":1,' +
+      `"modifiedTime":"2026-01-0${time}T00:00:00.000Z","rating":${rating}},"emitted_at":1}}`
     const run = path('run.jsonl')
     writeFileSync(
       run,
-      `${line('1', 2)}\n${line('2', 5)}\n{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"COMPLETE"}}}`,
+      `${line('1', 2)}\n${line('2', 5)}\n{"type":"TRACE","trace":{"type":"STREAM_STATUS",` +
+        '"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"COMPLETE"}}}',
     )
     const [a, b] = [path('a.duckdb'), path('b.duckdb')]
     const versioned = await runCommand(replayCommand, [run, '--db', a, '--history', '--json'])

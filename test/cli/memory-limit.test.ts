@@ -27,7 +27,7 @@ const writeSnapshot = async (): Promise<string> => {
 }
 
 describe('--memory-limit', () => {
-  it('is too little for a sync: it says so and keeps what was committed, and the same command goes on with more', async () => {
+  it('is too little for a sync: it says so, keeps what was committed, and goes on with more', async () => {
     const sandbox = await startSmallSandbox({ reviews: 3000 })
     const config = writeTempFile(sandboxConfig(sandbox, { entities: undefined }))
     const db = newTempPath('duckdb')
@@ -35,7 +35,12 @@ describe('--memory-limit', () => {
     const failed = await sync('--memory-limit', '16MB')
     expect(failed.status, failed.stderr).toBe(78)
     expect(failed.stderr).toMatch(
-      /duckdb: committing [\d,]+ records of reviews and \d+ more needs more memory than the limit of 16MB\. Raise it with --memory-limit, such as 32MB\. Nothing is lost: .*\.$/m,
+      new RegExp(
+        String.raw`duckdb: committing [\d,]+ records of reviews and \d+ more ` +
+          String.raw`needs more memory than the limit of 16MB\. ` +
+          String.raw`Raise it with --memory-limit, such as 32MB\. Nothing is lost: .*\.$`,
+        'm',
+      ),
     )
     expect(failed.stderr).not.toMatch(/Out of Memory| at .*:\d+:\d+/)
     const passed = await sync('--memory-limit', '64MB')
@@ -58,11 +63,14 @@ describe('--memory-limit', () => {
     }),
   )
 
-  it('is told where the folder for what does not fit cannot be made, and the file is not taken for a damaged one', async () => {
+  it('says so where the folder for what does not fit cannot be made; the file is not taken for damaged', async () => {
     const db = await writeSnapshot()
     writeFileSync(`${db}.tmp`, 'no folder')
-    const sorted =
-      'SELECT max(text) AS text FROM (SELECT text, row_number() OVER (ORDER BY text) AS n FROM (SELECT md5(range::VARCHAR) AS text FROM range(1000000)))'
+    const sorted = `
+      SELECT max(text) AS text FROM (
+        SELECT text, row_number() OVER (ORDER BY text) AS n
+        FROM (SELECT md5(range::VARCHAR) AS text FROM range(1000000))
+      )`
     expect((await run('query', '--db', db, '--memory-limit', '512MB', '--json', sorted)).status).toBe(0)
     expect(await run('query', '--db', db, '--memory-limit', '32MB', sorted)).toMatchObject({
       status: 78,

@@ -278,7 +278,9 @@ describe('a built program', () => {
   /** Prints on stderr, as the process ends, which of these packages were loaded. */
   const reporter = writeTempFile(
     `process.on('exit', () => {
-      const loaded = ['@duckdb', 'axios', 'io-ts'].filter((name) => Object.keys(require.cache).some((path) => path.includes('node_modules/' + name + '/')))
+      const paths = Object.keys(require.cache)
+      const loaded = ['@duckdb', 'axios', 'io-ts'].filter((name) =>
+        paths.some((path) => path.includes('node_modules/' + name + '/')))
       process.stderr.write('loaded: ' + loaded.join(' '))
     })`,
     'cjs',

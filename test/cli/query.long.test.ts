@@ -54,8 +54,10 @@ const schema = {
 const rows = [
   '{"id":1,"modifiedTime":"2026-01-01T00:00:00.000Z","location":{"id":9007199254740993,"name":"North, ' +
     `\\"one\\"","the ` +
-    `\\"house\\"":"h","opened":"2020-02-29","isOpen":true,"share":0.25,"address":{"city":"Köln"},"extra":{"n":12345678901234567890}},"source":{"name":"=A1"},"contents":[{"response":"Good"}]}`,
-  `{"id":2,"modifiedTime":"2026-01-02T00:00:00.000Z","location":{"id":2,"name":"South","isOpen":false},"source":{"name":""},"contents":[]}`,
+    `\\"house\\"":"h","opened":"2020-02-29","isOpen":true,"share":0.25,"address":{"city":"Köln"},` +
+    '"extra":{"n":12345678901234567890}},"source":{"name":"=A1"},"contents":[{"response":"Good"}]}',
+  '{"id":2,"modifiedTime":"2026-01-02T00:00:00.000Z","location":{"id":2,"name":"South","isOpen":false},' +
+    '"source":{"name":""},"contents":[]}',
   `{"id":3,"modifiedTime":"2026-01-03T00:00:00.000Z","location":null,"source":{"name":null},"contents":null}`,
 ]
 
@@ -85,7 +87,8 @@ beforeAll(async () => {
   writeFileSync(catalog, JSON.stringify({ streams: [stream] }))
   const messages = [
     ...rows.map((data) => `{"type":"RECORD","record":{"stream":"reviews","data":${data},"emitted_at":1}}`),
-    `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"COMPLETE"}}}`,
+    '{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},' +
+      '"status":"COMPLETE"}}}',
   ].join('\n')
   const outcome = await runCommand(snapshotCommand, ['--db', db, '--catalog', catalog, '--history'], messages)
   expect(outcome.status).toBe(0)
@@ -95,7 +98,10 @@ describe('a member of a nested value', () => {
   it('is reached as column.member, with its declared type', async () => {
     expect(
       await readJson(
-        'SELECT location.id, location.name, location.opened, location.isOpen, location.share, location.address.city FROM reviews WHERE reviews.id = 1',
+        `
+          SELECT location.id, location.name, location.opened, location.isOpen, location.share, location.address.city
+          FROM reviews
+          WHERE reviews.id = 1`,
       ),
     ).toEqual([{ id: 2 ** 53, name: 'North, "one"', opened: '2020-02-29', isOpen: true, share: 0.25, city: 'Köln' }])
     expect(
@@ -120,7 +126,12 @@ describe('a member of a nested value', () => {
     [`SELECT location."the ""house""" FROM reviews WHERE id = 1`, [{ 'the "house"': 'h' }]],
     ['SELECT sum(location.id)::VARCHAR AS s FROM reviews', [{ s: '9007199254740995' }]],
     [
-      'SELECT location.name, count(*) AS n FROM reviews GROUP BY location.name HAVING location.name IS NOT NULL ORDER BY location.name DESC',
+      `
+        SELECT location.name, count(*) AS n
+        FROM reviews
+        GROUP BY location.name
+        HAVING location.name IS NOT NULL
+        ORDER BY location.name DESC`,
       [
         { name: 'South', n: 1 },
         { name: 'North, "one"', n: 1 },
@@ -143,12 +154,17 @@ describe('a member of a nested value', () => {
   it('leaves the JSON column and its operators as they are', async () => {
     const { stdout } = await query(
       '--json',
-      `SELECT location, location->>'$.name' AS n, location->'$.extra.n' AS big, location.extra.n AS m, location.address, contents[0].response FROM reviews WHERE id = 1`,
+      `SELECT
+        location, location->>'$.name' AS n, location->'$.extra.n' AS big, location.extra.n AS m, location.address,
+        contents[0].response
+      FROM reviews
+      WHERE id = 1`,
     )
     const location = /"location":(\{.*?\}\}),"source"/.exec(rows[0] ?? '')?.[1]
     expect(stdout).toBe(
       `{"location":${location},"n":"North, ` +
-        `\\"one\\"","big":12345678901234567890,"m":12345678901234567890,"address":{"city":"Köln"},"(contents[0]).response":"Good"}\n`,
+        `\\"one\\"","big":12345678901234567890,"m":12345678901234567890,"address":{"city":"Köln"},` +
+        '"(contents[0]).response":"Good"}\n',
     )
   })
 
@@ -180,7 +196,10 @@ describe('a member of a nested value', () => {
 })
 
 describe('--format', () => {
-  const awkward = `SELECT 1 AS "a|b", 'x,"y"' || chr(10) || '=1' AS t, NULL AS n, '' AS e, {'k': [1.5]} AS s, chr(27) || '[2J' AS c, '=1+1' AS f`
+  const awkward = `
+    SELECT
+      1 AS "a|b", 'x,"y"' || chr(10) || '=1' AS t, NULL AS n, '' AS e, {'k': [1.5]} AS s, chr(27) || '[2J' AS c,
+      '=1+1' AS f`
 
   it('csv quotes what must be quoted, and tells null from an empty text', async () => {
     const { stdout } = await query('--format', 'csv', awkward)
@@ -198,8 +217,12 @@ describe('--format', () => {
     )
     const opened = await openDatabase(':memory:')()
     if (E.isLeft(opened)) throw new Error(opened.left.message)
-    const read = await opened.right.query(`SELECT id, location.name AS place, name, modifiedTime::VARCHAR AS time FROM (
-      SELECT id, location::JSON AS location, name, "modifiedTime" FROM read_csv('${out}', all_varchar = true, allow_quoted_nulls = false)) ORDER BY id`)
+    const read = await opened.right.query(`
+      SELECT id, location.name AS place, name, modifiedTime::VARCHAR AS time FROM (
+        SELECT id, location::JSON AS location, name, "modifiedTime"
+        FROM read_csv('${out}', all_varchar = true, allow_quoted_nulls = false)
+      )
+      ORDER BY id`)
     opened.right.close()
     expect(read).toEqual([
       { id: '1', place: '"North, \\"one\\""', name: '=A1', time: '2026-01-01T00:00:00.000Z' },

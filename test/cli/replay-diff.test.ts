@@ -57,7 +57,8 @@ describe('feedback replay', () => {
     const records = Array.from(
       { length: 300 },
       (_, id) =>
-        `{"type":"RECORD","record":{"stream":"reviews","data":{"id":${id},"modifiedTime":"2026-01-01T00:00:00.000Z"},"emitted_at":${id}}}`,
+        `{"type":"RECORD","record":{"stream":"reviews","data":{"id":${id},` +
+        `"modifiedTime":"2026-01-01T00:00:00.000Z"},"emitted_at":${id}}}`,
     )
     const hashes = []
     for (const [name, lines] of [
@@ -104,7 +105,9 @@ describe('feedback snapshot --export', () => {
     )
     await exported('monthly', '--partition', 'month')
     const months = await read(
-      `SELECT DISTINCT month, strftime("mentionTime"::TIMESTAMP, '%Y-%m') AS meant FROM read_parquet('${path('monthly/reviews/*/*.parquet')}', hive_types = {month: VARCHAR})`,
+      `
+        SELECT DISTINCT month, strftime("mentionTime"::TIMESTAMP, '%Y-%m') AS meant
+        FROM read_parquet('${path('monthly/reviews/*/*.parquet')}', hive_types = {month: VARCHAR})`,
     )
     expect(months.length).toBeGreaterThan(1)
     expect(months.filter(({ month, meant }) => month !== meant)).toEqual([])

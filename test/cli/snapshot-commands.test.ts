@@ -61,11 +61,15 @@ const catalog = written(
   }),
 )
 const record = (id: string, day: string, rating = 4) =>
-  `{"type":"RECORD","record":{"stream":"reviews","data":{"id":${id},"modifiedTime":"2026-01-${day}T00:00:00.000Z","rating":${rating}},"emitted_at":1}}`
+  `{"type":"RECORD","record":{"stream":"reviews","data":{"id":${id},` +
+  `"modifiedTime":"2026-01-${day}T00:00:00.000Z","rating":${rating}},"emitted_at":1}}`
 const stateLine = (day: string, count: number) =>
-  `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-${day}T00:00:00.000Z","recent":[],"more":[9007199254740993]}},"sourceStats":{"recordCount":${count}.0}}}`
+  '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},' +
+  `"stream_state":{"modifiedTimeFrom":"2026-01-${day}T00:00:00.000Z","recent":[],"more":[9007199254740993]}},` +
+  `"sourceStats":{"recordCount":${count}.0}}}`
 const status = (value: string) =>
-  `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"${value}"}}}`
+  '{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},' +
+  `"status":"${value}"}}}`
 const messages = [record('9007199254740993', '01'), record('2', '02', 5), stateLine('02', 2), status('COMPLETE')].join(
   '\n',
 )
@@ -298,7 +302,8 @@ describe('SQL of feedback query', () => {
     expect((await runCommand(queryCommand, ['--db', db, '--json', sql])).stdout).toBe('{"n":1000}\n')
   })
 
-  const terminal = `SELECT 'a' || chr(27) || '[2J' || chr(155) || '31m' || chr(7) || chr(8238) || 'z' AS "x${'\u001b'}]0;t"`
+  const terminal = `
+    SELECT 'a' || chr(27) || '[2J' || chr(155) || '31m' || chr(7) || chr(8238) || 'z' AS "x${'\u001b'}]0;t"`
   it('prints no character that a terminal acts on', async () => {
     for (const more of [[], ['--json']]) {
       const { status, stdout } = await runCommand(queryCommand, ['--db', db, ...more, terminal])
@@ -449,7 +454,9 @@ describe('feedback state', () => {
       stdout: '',
     })
     expect(readFileSync(out, 'utf8')).toBe(
-      '[\n{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-02T00:00:00.000Z","recent":[],"more":[9007199254740993]}}}\n]\n',
+      '[\n{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},' +
+        '"stream_state":{"modifiedTimeFrom":"2026-01-02T00:00:00.000Z","recent":[],' +
+        '"more":[9007199254740993]}}}\n]\n',
     )
     const earlier = written('earlier.json', stateLine('01', 1))
     expect((await runCommand(stateCommand, ['import', '--db', db, '--state', earlier])).status).toBe(0)

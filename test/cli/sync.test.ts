@@ -97,7 +97,8 @@ describe('feedback sync', () => {
 
 describe('--wait', () => {
   const holdFile = async (db: string) => {
-    const script = `require('@duckdb/node-api').DuckDBInstance.create(${JSON.stringify(db)}).then(() => console.log('held'))
+    const script = `
+      require('@duckdb/node-api').DuckDBInstance.create(${JSON.stringify(db)}).then(() => console.log('held'))
       process.stdin.resume().on('end', () => process.exit())`
     const holder = spawn(process.execPath, ['-e', script])
     await once(holder.stdout, 'data')

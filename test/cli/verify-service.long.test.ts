@@ -174,7 +174,8 @@ describe('feedback verify --config', () => {
     await runCommand(syncCommand, ['--config', config, '--db', db])
     copyFileSync(db, copy)
     await change(
-      `INSERT INTO ${table} BY NAME SELECT id, "modifiedTime" + INTERVAL 1 MINUTE AS ${time} FROM reviews ORDER BY "modifiedTime" LIMIT 1;
+      `INSERT INTO ${table} BY NAME
+         SELECT id, "modifiedTime" + INTERVAL 1 MINUTE AS ${time} FROM reviews ORDER BY "modifiedTime" LIMIT 1;
        DELETE FROM reviews WHERE id IN (SELECT id FROM ${table} WHERE id IN (SELECT id FROM reviews))`,
       copy,
     )
@@ -184,7 +185,7 @@ describe('feedback verify --config', () => {
     })
   })
 
-  it('finds no difference in a review that the service serves and lists as deleted, until it lists it no longer', async () => {
+  it('finds no difference in a review that the service both serves and lists as deleted, while it does', async () => {
     let listed: { readonly id: number; readonly modifiedTime: string } | undefined
     const { url } = await startProxy(sandbox.url, (seen, response) => {
       if (!seen.url.endsWith('/deleted-reviews')) return false
@@ -211,8 +212,10 @@ describe('feedback verify --config', () => {
     await change(`
       CREATE TEMP TABLE chosen AS SELECT row_number() OVER (ORDER BY "modifiedTime") AS n, id FROM reviews;
       DELETE FROM reviews WHERE id IN (SELECT id FROM chosen WHERE n IN (10, 20));
-      UPDATE reviews SET "modifiedTime" = "modifiedTime" - INTERVAL 1 DAY WHERE id = (SELECT id FROM chosen WHERE n = 30);
-      UPDATE reviews SET "modifiedTime" = "modifiedTime" + INTERVAL 1 DAY WHERE id = (SELECT id FROM chosen WHERE n = 35);
+      UPDATE reviews SET "modifiedTime" = "modifiedTime" - INTERVAL 1 DAY
+        WHERE id = (SELECT id FROM chosen WHERE n = 30);
+      UPDATE reviews SET "modifiedTime" = "modifiedTime" + INTERVAL 1 DAY
+        WHERE id = (SELECT id FROM chosen WHERE n = 35);
       INSERT INTO reviews SELECT * REPLACE (77 AS id) FROM reviews WHERE id = (SELECT id FROM chosen WHERE n = 40)`)
     const repair = join(folder, 'repair')
     const found = await compared(db, ['--repair', repair])

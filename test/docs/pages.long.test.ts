@@ -122,7 +122,12 @@ describe('snapshot.md', () => {
 
   it('or models.md lists the columns of every view', async () => {
     const views = await snapshot.db.query(
-      `SELECT view_name AS name, list(column_name ORDER BY column_index) AS columns FROM duckdb_views() JOIN duckdb_columns() ON view_name = table_name WHERE NOT duckdb_views.internal GROUP BY ALL`,
+      `
+        SELECT view_name AS name, list(column_name ORDER BY column_index) AS columns
+        FROM duckdb_views()
+        JOIN duckdb_columns() ON view_name = table_name
+        WHERE NOT duckdb_views.internal
+        GROUP BY ALL`,
     )
     expect(views.length).toBeGreaterThan(20)
     const listed = views.filter(({ name, columns }) =>

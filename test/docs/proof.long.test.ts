@@ -64,7 +64,8 @@ const damage = (rows: ReadonlyArray<{ readonly id: string; readonly time: string
     ['a row that the service lacks', `INSERT INTO reviews (id, "modifiedTime") VALUES (7, '2026-01-01')`],
     [
       'two versions were swapped',
-      `UPDATE reviews SET "modifiedTime" = CASE id WHEN ${one.id} THEN '${other.time}' ELSE '${one.time}' END WHERE id IN (${one.id}, ${other.id})`,
+      `UPDATE reviews SET "modifiedTime" = CASE id WHEN ${one.id} THEN '${other.time}' ELSE '${one.time}' END ` +
+        `WHERE id IN (${one.id}, ${other.id})`,
     ],
   ] as const
 }
@@ -75,7 +76,10 @@ const list = (rows: ReadonlyArray<Answer>, columns: ReadonlyArray<string>): stri
 it('proof.md shows what each kind of damage is answered by, and that the repair heals it', async () => {
   await sync()
   const rows = await ask(
-    `SELECT id::VARCHAR AS id, strftime("modifiedTime" AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ') AS time FROM reviews ORDER BY id`,
+    `
+      SELECT id::VARCHAR AS id, strftime("modifiedTime" AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ') AS time
+      FROM reviews
+      ORDER BY id`,
   )
   const lines: string[] = []
   const damages = damage(rows as ReadonlyArray<{ readonly id: string; readonly time: string }>)

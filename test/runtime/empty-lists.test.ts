@@ -265,7 +265,7 @@ describe('source-feedback with snapshot_path', () => {
 describe('source-feedback, an incremental read', () => {
   const incremental = { sync_mode: 'incremental', destination_sync_mode: 'append_dedup' }
 
-  it('is not asked again: it replaces nothing, and after a first one the next begins at the start date too', async () => {
+  it('is not asked again: it replaces nothing, and the next after a first one begins at the start date', async () => {
     const service = await startService()
     service.world.gone = true
     const first = await read(service, ['reviews'], { catalog: incremental })

@@ -17,7 +17,7 @@ describe('the writer of stdout', () => {
     expect(readFileSync(path, 'utf8')).toBe(chunks.join(''))
   })
 
-  it('does not mix texts that are written at the same time, also if one is longer than the limit of waiting bytes', async () => {
+  it('does not mix texts that are written at the same time, also if one is longer than may wait', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'writer-')), 'out')
     const fd = openSync(path, 'w')
     const { write, flush } = createStdoutWriter(fd, 1000)

@@ -342,7 +342,10 @@ describe('a list that cannot be used', () => {
       expect(status).toBe(0)
       expect(log.filter((line) => line.startsWith('WARN'))).toEqual([
         expect.stringMatching(
-          /^WARN locations: the service's own list cannot be read, so the plan is made from the ledger and what is written is not verified\. /,
+          new RegExp(
+            "^WARN locations: the service's own list cannot be read, so the plan is made from the ledger " +
+              String.raw`and what is written is not verified\. `,
+          ),
         ),
       ])
       expect(log.join('\n')).toMatch(reason)

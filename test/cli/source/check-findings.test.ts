@@ -338,7 +338,10 @@ describe.each(['specification', 'published'] as const)('check of a sandbox like 
     expect([status, url]).toEqual([0, config.base_url])
     expect(of('token')[0]?.text).toMatch(
       like === 'published'
-        ? /^issued for form with appId and appSecret; lives 30 min .* without a zone, read as UTC\), renewed after 25 min$/
+        ? new RegExp(
+            '^issued for form with appId and appSecret; lives 30 min .* ' +
+              String.raw`without a zone, read as UTC\), renewed after 25 min$`,
+          )
         : /^issued for json with applicationId and applicationSecret; lives 1 h 0 min \(the answer gives seconds\)/,
     )
     expect(of('reviews')).toMatchObject([{ text: '1,200 since start_date' }])

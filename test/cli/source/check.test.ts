@@ -215,7 +215,10 @@ describe('check fails with a config error or a transient one if', () => {
       'the address is wrong',
       (_, to) => sendJson(to, 404, ''),
       'Config',
-      /^export reviews and export deleted reviews: No such operation there\. Check base_url, which has no path \(404\)\.$/,
+      new RegExp(
+        '^export reviews and export deleted reviews: ' +
+          String.raw`No such operation there\. Check base_url, which has no path \(404\)\.$`,
+      ),
     ],
     [
       'a login page stands between',
@@ -387,7 +390,10 @@ describe('feedback check', () => {
     expect(status).toBe(78)
     expect(stdout.match(/No such operation there/g)).toHaveLength(1)
     expect(stdout).toMatch(
-      /deleted_reviews +FAILED +export deleted reviews: .*whose path is \/api\/x\/ \(404\)\.\nreviews +FAILED +as above\n/,
+      new RegExp(
+        String.raw`deleted_reviews +FAILED +export deleted reviews: .*whose path is /api/x/ \(404\)\.\n` +
+          String.raw`reviews +FAILED +as above\n`,
+      ),
     )
   })
 

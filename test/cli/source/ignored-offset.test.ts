@@ -142,7 +142,7 @@ describe('everything is read, in a bounded number of requests, if a service', ()
     expect([...new Set(ids)]).toEqual(all)
   })
 
-  it('answers nothing for a while, which contradicts the rows that it has shown: they are asked for again', async () => {
+  it('answers nothing for a while, which contradicts the rows that it has shown: it is asked again', async () => {
     const emptyAtStart: number[] = []
     const { status, ids, errors, stdout } = await reading('reviews', (asked, nth) => {
       const isEmpty = nth > 1 && nth < 9

@@ -71,7 +71,7 @@ const reading = async (config: object, ...names: ReadonlyArray<string>) => {
 }
 
 describe('a lookup whose operation the config names', () => {
-  it('is read completely in both protocols: the key as text, the other attributes in record, each row once', async () => {
+  it('is read completely in both protocols: the key as text, other attributes in record, each row once', async () => {
     const { url, seen } = await lookups()
     const expected = [
       { id: '9007199254740993', record: { name: 'Surveys', kind: { code: 'S', live: true } } },
@@ -126,7 +126,10 @@ describe('a lookup whose operation the config names', () => {
       { sources: { status: { code: 0, message: 'SUCCESS' }, result: { sources, names: ['a'] } } },
       {},
       'config_error',
-      /^lookups\.sources\.records_path: there is no list of objects at data\.items\. The answer has one at result\.sources\.$/,
+      new RegExp(
+        String.raw`^lookups\.sources\.records_path: there is no list of objects at data\.items\. ` +
+          String.raw`The answer has one at result\.sources\.$`,
+      ),
     ],
     [
       'a list that is the whole response',

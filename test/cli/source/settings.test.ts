@@ -185,7 +185,7 @@ describe('tap-feedback', () => {
     expect([status, existsSync(path)]).toEqual([0, true])
   })
 
-  it('prints schemas alone with --test=schema, without a request, and one record each with --test=records', async () => {
+  it('prints schemas alone with --test=schema, without a request, and a record each with --test=records', async () => {
     const before = sandbox.stats().exports
     const schemas = await tap(select('reviews', selected), { flags: ['--test=schema'] })
     expect([schemas.status, singerLines(schemas.stdout).map(({ type }) => type)]).toEqual([0, ['SCHEMA']])

@@ -192,7 +192,10 @@ it('a snapshot has the table, whose digest is that of its rows, and verify accep
   const snapshot = await openSnapshotFile(path)
   const found = await snapshot.db.query(`
     SELECT a.stream, a.rows::VARCHAR AS rows, a.digest, count(r.id)::VARCHAR AS found_rows,
-      coalesce(sum(('0x' || md5(r.id || ':' || epoch_ms(r."modifiedTime"))[1:15])::BIGINT::HUGEINT), 0)::VARCHAR AS found_digest
+      coalesce(
+        sum(('0x' || md5(r.id || ':' || epoch_ms(r."modifiedTime"))[1:15])::BIGINT::HUGEINT),
+        0
+      )::VARCHAR AS found_digest
     FROM (SELECT * FROM sync_audit WHERE stream = 'reviews' ORDER BY "endedAt" DESC LIMIT 1) a
     LEFT JOIN reviews r ON r._airbyte_extracted_at BETWEEN a."startedAt" AND a."endedAt"
     GROUP BY ALL`)

@@ -103,7 +103,10 @@ describe('an application with an id and a secret alone', () => {
     [
       'a token elsewhere',
       (_, response) => sendJson(response, 200, { data: { token: 'hidden-token' } }),
-      /answered 200 without a token at "accessToken"\. Check credentials\.token_url and credentials\.token_request\.token_field/,
+      new RegExp(
+        String.raw`answered 200 without a token at "accessToken"\. ` +
+          String.raw`Check credentials\.token_url and credentials\.token_request\.token_field`,
+      ),
     ],
     [
       'a token that is no text',

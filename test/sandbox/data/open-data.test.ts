@@ -75,21 +75,28 @@ const runSql = async (path: string, sql: string): Promise<void> => {
 const createSnapshot = async (name: string): Promise<string> => {
   const path = join(folder, name)
   const contents =
-    '[{"id":90071992547409933,"question":"Review","response":"So very kind","questionType":"Free Form (Text ' +
-    'Area)","questionCode":"COMMENT","noOfSentiments":1,"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}]'
+    '[{"id":90071992547409933,"question":"Review","response":"So very kind",' +
+    '"questionType":"Free Form (Text Area)","questionCode":"COMMENT","noOfSentiments":1,' +
+    '"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}]'
   await runSql(
     path,
     `CREATE TABLE reviews (
-       id BIGINT, "modifiedTime" TIMESTAMPTZ, "surveyBarCode" VARCHAR, location JSON, provider JSON, source JSON, avatar JSON,
-       "mentionTime" TIMESTAMPTZ, rating DOUBLE, "reviewScore" DOUBLE, contents JSON, "taskDetails" JSON, "visitRecordId" VARCHAR,
-       "textAnalytics" JSON, brand JSON, engagements JSON, unknown_attributes JSON, _ab_cdc_deleted_at TIMESTAMPTZ, _airbyte_raw_id UUID);
+       id BIGINT, "modifiedTime" TIMESTAMPTZ, "surveyBarCode" VARCHAR,
+       location JSON, provider JSON, source JSON, avatar JSON,
+       "mentionTime" TIMESTAMPTZ, rating DOUBLE, "reviewScore" DOUBLE,
+       contents JSON, "taskDetails" JSON, "visitRecordId" VARCHAR,
+       "textAnalytics" JSON, brand JSON, engagements JSON, unknown_attributes JSON,
+       _ab_cdc_deleted_at TIMESTAMPTZ, _airbyte_raw_id UUID);
      INSERT INTO reviews VALUES
-       (9007199254740993, '2026-05-01 10:00:00.123Z', 'SB1', '{"id":77,"name":"Old Mill"}', '{"id":8,"name":"Ada","npi":"123"}',
-        '{"id":5,"name":"Forum"}', NULL, '2026-04-30 10:00:00Z', 4.0, 5.0, '${contents}', NULL, 'V1', NULL, '[{"id":1,"name":"B"}]',
+       (9007199254740993, '2026-05-01 10:00:00.123Z', 'SB1',
+        '{"id":77,"name":"Old Mill"}', '{"id":8,"name":"Ada","npi":"123"}', '{"id":5,"name":"Forum"}',
+        NULL, '2026-04-30 10:00:00Z', 4.0, 5.0, '${contents}', NULL, 'V1', NULL,
+        '[{"id":1,"name":"B"}]',
         '[{"engagement":"Thanks"}]', '{"mood":{"a":{"b":1}},"x":2}', NULL, uuid()),
-       (2, '2026-05-02 10:00:00Z', NULL, '{"id":77,"name":"New Mill"}', NULL, '{"id":101,"name":"Survey"}', NULL, NULL, 0.0, NULL,
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, uuid()),
-       (3, '2026-05-03 10:00:00Z', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, now(), uuid());
+       (2, '2026-05-02 10:00:00Z', NULL, '{"id":77,"name":"New Mill"}', NULL, '{"id":101,"name":"Survey"}',
+        NULL, NULL, 0.0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, uuid()),
+       (3, '2026-05-03 10:00:00Z', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, now(), uuid());
      CREATE TABLE deleted_reviews (id BIGINT, "modifiedTime" TIMESTAMPTZ);
      INSERT INTO deleted_reviews VALUES (3, '2026-05-03 10:00:00Z');`,
   )
@@ -105,11 +112,17 @@ describe('a sandbox from a snapshot', () => {
     })
     const [text] = (await page.text()).split(',"filter"')
     expect(text).toBe(
-      '{"reviews":[{"id":9007199254740993,"modifiedTime":"2026-05-01T10:00:00.123Z","surveyBarCode":"SB1","location":{"id":77,"name":"Old ' +
-        'Mill"},"provider":{"id":8,"name":"Ada","npi":"123"},"source":{"id":5,"name":"Forum"},"mentionTime":"2026-04-30T10:00:00.000Z","rating":4.0,"reviewScore":5.0,"contents":[{"id":90071992547409933,"question":"Review","response":"So ' +
-        'very kind","questionType":"Free Form (Text ' +
-        'Area)","questionCode":"COMMENT","noOfSentiments":1,"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}],"engagements":[{"engagement":"Thanks"}],"mood":{"a":{"b":1}},"x":2,"visitRecordId":"V1","brand":[{"id":1,"name":"B"}]},{"id":2,"modifiedTime":"2026-05-02T10:00:00.000Z","location":{"id":77,"name":"New ' +
-        'Mill"},"source":{"id":101,"name":"Survey"},"rating":0.0}]',
+      '{"reviews":[{"id":9007199254740993,"modifiedTime":"2026-05-01T10:00:00.123Z","surveyBarCode":"SB1",' +
+        '"location":{"id":77,"name":"Old Mill"},"provider":{"id":8,"name":"Ada","npi":"123"},' +
+        '"source":{"id":5,"name":"Forum"},' +
+        '"mentionTime":"2026-04-30T10:00:00.000Z","rating":4.0,"reviewScore":5.0,' +
+        '"contents":[{"id":90071992547409933,"question":"Review","response":"So very kind",' +
+        '"questionType":"Free Form (Text Area)","questionCode":"COMMENT","noOfSentiments":1,' +
+        '"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}],' +
+        '"engagements":[{"engagement":"Thanks"}],' +
+        '"mood":{"a":{"b":1}},"x":2,"visitRecordId":"V1","brand":[{"id":1,"name":"B"}]},{"id":2,' +
+        '"modifiedTime":"2026-05-02T10:00:00.000Z","location":{"id":77,"name":"New Mill"},' +
+        '"source":{"id":101,"name":"Survey"},"rating":0.0}]',
     )
     expect((await sandbox.truth()).deleted).toEqual([{ id: '3', modifiedTime: '2026-05-03T10:00:00.000Z' }])
   })

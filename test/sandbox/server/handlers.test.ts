@@ -49,7 +49,7 @@ describe('a token of a published deployment', () => {
     expect((await requestToken(sandbox, { applicationId: appId, applicationSecret: appSecret })).status).toBe(400)
   })
 
-  it('expires after 30 minutes of the clock that the operator moves, which a 200 tells; a guessed one is a 401', async () => {
+  it('expires 30 minutes later by the clock that the operator moves, in a 200; a guessed one is a 401', async () => {
     const sandbox = await startPublished()
     const { accessToken = '' } = await exchangeToken(sandbox)
     const forward = (body: unknown) => postJson(sandbox, '/__sandbox/clock', body)
@@ -191,7 +191,7 @@ describe('the lookups of a published deployment', () => {
     expect((await getPath(sandbox, '/api/v2/entity/locations?page=0')).status).toBe(400)
   })
 
-  it('list the persons or the locations that the token may ask for, by codes that the other operations take', async () => {
+  it('list the persons or locations that the token may ask for, by codes that other operations take', async () => {
     const sandbox = await startPublished({ reviews: 200, locations: 3, providers: 4 })
     await postJson(sandbox, operationPaths.syncLocations, [{ code: 'LOC-1001', active: false }])
     type Listed = { readonly entities: ReadonlyArray<{ name: string; code: string; type: string }> }
