@@ -1,5 +1,7 @@
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
+import { configFailure, type Failure } from './failure'
+import { formatIssues } from './json/validate'
 import type { StreamInfo, SyncMode } from './message'
 import { declaredColumns, type JsonSchema } from './schema'
 import type { InputStream, SinkOperation } from './sink'
@@ -62,6 +64,9 @@ export const toConfiguredStream = <Env>(
 })
 
 export type ConfiguredCatalog = ReadonlyArray<ConfiguredStream>
+
+export const wrongCatalogFailure = (issues: Parameters<typeof formatIssues>[0]): Failure =>
+  configFailure(`The catalog is wrong: ${formatIssues(issues)}.`)
 
 /** How a message names its stream. */
 export type StreamDescriptor = { readonly name: string; readonly namespace?: string | null | undefined }

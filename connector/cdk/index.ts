@@ -59,9 +59,8 @@ export {
   textField,
   timeField,
 } from './config/fields'
-export { readJsonFile } from './config/files'
-export { addFilePath, type ConfigFormat, createConfigFormat } from './config/format'
-export { loadConfig } from './config/load'
+export { type ConfigFormat, createConfigFormat } from './config/format'
+export { loadCatalogFile, loadConfig } from './config/load'
 export { configFailure, type Failure, pathFailure, systemFailure, transientFailure } from './failure'
 export {
   batchFeed,
@@ -80,7 +79,7 @@ export { decodeInput, decodeMixedInput } from './input'
 export { fitsDouble, parseExactJson, printExactJson, printJsonText } from './json/exact'
 export { readMembersAt, readObjectMembers, stringAt } from './json/members'
 export { parseJson } from './json/parse'
-export { decodeValue } from './json/validate'
+export { decodeValue, formatIssues } from './json/validate'
 export { joinText } from './lines'
 export type {
   Derivation,

@@ -23,7 +23,7 @@ export type LossGuard = {
 
 export const createLossGuard = ({ purpose }: Pick<DecodeOptions, 'purpose'>): LossGuard => {
   let lossyLine = 0
-  let isTold = false
+  let isReported = false
   const rejectLine = (line: InputLine, problem: string, skipped = problem): DecodedLine => {
     if (purpose === 'deliver') return refuseLine(line, problem)
     lossyLine ||= line.number
@@ -42,13 +42,13 @@ export const createLossGuard = ({ purpose }: Pick<DecodeOptions, 'purpose'>): Lo
       )
       if (purpose === 'deliver') return E.left(failure)
       lossyLine ||= line.number
-      isTold = true
+      isReported = true
       return warnOf(failure.message)
     },
     hasLoss: () => lossyLine > 0,
     omitState: () => {
-      if (isTold) return E.right([])
-      isTold = true
+      if (isReported) return E.right([])
+      isReported = true
       return warnOf(`No state after line ${lossyLine} of the input is kept, since that line may have been a record.`)
     },
   }

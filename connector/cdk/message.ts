@@ -115,10 +115,10 @@ export type Message =
    */
   | { readonly _tag: 'Finished'; readonly stream: string; readonly extent?: 'everything' | 'changes' | 'unknown' }
   /**
-   * Without a stream: the whole run. `isTold`: a stream before it failed for the same reason, which need not be said
-   * again.
+   * Without a stream: the whole run. `isRepeated`: a stream before it failed for the same reason, which has been
+   * said.
    */
-  | { readonly _tag: 'Failed'; readonly stream?: string; readonly failure: Failure; readonly isTold?: boolean }
+  | { readonly _tag: 'Failed'; readonly stream?: string; readonly failure: Failure; readonly isRepeated?: boolean }
   /** The service makes the stream wait; `until` in milliseconds since 1970. */
   | { readonly _tag: 'Waiting'; readonly stream: string; readonly until: number }
   /** `skipped`: a stream that has nothing to read, for the reason in the message. */

@@ -25,13 +25,13 @@ export type MessageEncoder = {
 export type EncodeOptions = {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** What the caller's catalog declares for a stream, in place of our own schema. */
+  /** What the caller's catalog declares for a stream, instead of our own schema. */
   readonly schemas?: ReadonlyMap<string, JsonSchema>
   /** The state that the run was given; a protocol whose last state replaces all before it carries it forward. */
   readonly givenState?: Readonly<Record<string, unknown>>
   /**
-   * Tell the consumer at the end of a full refresh that all other rows of the stream are gone, where the protocol has a
-   * message for it.
+   * Say at the end of a full refresh that all other rows of the stream are gone, where the protocol has a message for
+   * that.
    */
   readonly tableVersions?: boolean
 }

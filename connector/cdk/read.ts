@@ -54,7 +54,7 @@ export async function* readStreams<Env>(run: ReadRun<Env>): AsyncGenerator<Messa
         runFailure === undefined ? readGroup(run, interrupts, reader, group) : failGroup(group, runFailure)
       for await (const message of messages) {
         const isForAll = message._tag === 'Failed' && message.failure.scope === 'run'
-        yield isForAll ? { ...message, isTold: runFailure !== undefined } : message
+        yield isForAll ? { ...message, isRepeated: runFailure !== undefined } : message
         if (isForAll) runFailure ??= message.failure
       }
     }

@@ -17,6 +17,9 @@ export const annotate =
 /** The keywords that `annotate` added to a codec. */
 export const annotationsOf = (codec: t.Any): JsonSchema => (codec as AnnotatedCodec).schema ?? {}
 
+/** A codec whose value may also be null or left out, as clients write what they do not set. */
+export const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
+
 /** The codecs whose structure is known; any other needs `annotate({ type })`. */
 type StructuralCodec =
   | t.StringType
@@ -110,6 +113,12 @@ const unionSchema = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
   if (only === undefined || others.length > 0) throw new Error('A union of types has no plain JSON schema: annotate it')
   return members.length === 1 ? only : { ...only, type: ['null', ...[only.type].flat()] }
 }
+
+/** A schema that stands by itself, with the version of its language. */
+export const addSchemaVersion = (schema: JsonSchema): JsonSchema => ({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  ...schema,
+})
 
 /** The top-level attributes that a JSON schema declares; none if it declares none. */
 export const declaredColumns = (schema: unknown): O.Option<ReadonlySet<string>> => {

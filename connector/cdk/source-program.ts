@@ -107,7 +107,7 @@ export type OpenSource<Env> = Partial<Pick<ReadRun<Env>, 'onWait'>> & {
 /** Receives each message of a run; the run goes on when it resolves. */
 export type MessageConsumer = (message: Message) => Promise<void>
 
-/** What a check that succeeds tells. Each is a sentence; a warning is also printed by itself. */
+/** What a check found that succeeded. Each is a sentence; a warning is also printed by itself. */
 type SourceCheckReport = { readonly warnings: ReadonlyArray<string>; readonly findings: ReadonlyArray<string> }
 
 /** A source as the commands of both protocols run it. Each function may throw a `CommandError`. */
@@ -130,7 +130,7 @@ export type SourceProgram<Config, Env> = {
   ) => Promise<OpenSource<Env>>
   /** Resolves if the config works. */
   readonly check: (config: Config, stop: AbortSignal, variables: CommandIo['env']) => Promise<SourceCheckReport>
-  /** Whether a Singer target is told at the end of a full refresh that all other rows are gone (ACTIVATE_VERSION). */
+  /** Whether a full refresh ends with a message that all other rows are gone (Singer's ACTIVATE_VERSION). */
   readonly sendsTableVersions?: (config: Config) => boolean
   /**
    * What to write into the config so that an attribute inside an object does not leave; undefined where nothing helps.

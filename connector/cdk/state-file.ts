@@ -6,7 +6,8 @@ import * as t from 'io-ts'
 import type { SourceState } from './catalog'
 import { configFailure, type Failure } from './failure'
 import { parseJson } from './json/parse'
-import { decodeValue } from './json/validate'
+import { decodeValue, formatIssues } from './json/validate'
+import { nullish } from './schema'
 
 /** The object or list that a text holds as JSON: some platforms keep a state, or a part of one, as text. */
 const parseText = (value: unknown): unknown =>
@@ -50,7 +51,6 @@ const bookmarksOf = (value: Readonly<Record<string, unknown>>): SourceState =>
 
 const StreamDescriptor = t.type({ name: t.string })
 const StreamState = t.type({ stream_descriptor: StreamDescriptor })
-const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
 const StateMessage = t.type({
   stream: nullish(StreamState),
   global: nullish(t.type({ stream_states: nullish(t.readonlyArray(nullish(StreamState))) })),
@@ -106,8 +106,7 @@ const decodeStateItem = (text: unknown): E.Either<Failure, SourceState> => {
   return pipe(
     decodeValue(StateMessage, message),
     E.bimap(
-      (issues) =>
-        configFailure(`The state is wrong: ${issues.map(({ path, problem }) => `${path} ${problem}`).join('; ')}.`),
+      (issues) => configFailure(`The state is wrong: ${formatIssues(issues)}.`),
       ({ stream, global, global_, data }) => ({
         ...(data ?? {}),
         ...Object.fromEntries(

@@ -1,7 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import {
-  addFilePath,
   assignObjects,
   type CommandOption,
   type ConfigFormat,
@@ -16,11 +15,10 @@ import {
   destinationCatalogLine,
   destinationSpecLine,
   type Failure,
-  getOrThrow,
+  loadCatalogFile,
   loadConfig,
   printDescription,
   protocols,
-  readJsonFile,
   requireConfigPaths,
   runOrThrow,
   type SingerProgram,
@@ -127,12 +125,11 @@ export const destinationWriteCommand = defineCommand({
 })
 
 const loadCatalog = async (path: string, config: DestinationConfig): Promise<ConfiguredCatalog> =>
-  getOrThrow(
+  loadCatalogFile(path, (value) =>
     pipe(
-      decodeConfiguredCatalog('destination')(await runOrThrow(readJsonFile('catalog', path))),
+      decodeConfiguredCatalog('destination')(value),
       E.map((configured) => assignObjects(configured, config.streams)),
       E.flatMap(checkOperations),
-      E.mapLeft(addFilePath(path)),
     ),
   )
 

@@ -1,10 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import * as E from 'fp-ts/Either'
-import { pipe } from 'fp-ts/function'
 import {
-  addFilePath,
   CommandError,
   type CommandIo,
   type ConfiguredCatalog,
@@ -15,10 +12,9 @@ import {
   findStreamByTable,
   getOrThrow,
   indexByTable,
+  loadCatalogFile,
   type Message,
   protocols,
-  readJsonFile,
-  runOrThrow,
   takeUntilAbort,
   toConfiguredStream,
 } from '../cdk'
@@ -41,12 +37,7 @@ import { escapeControls } from './table'
  */
 export const loadInputCatalog = async (path: string | undefined): Promise<ConfiguredCatalog | undefined> => {
   if (path === undefined) return undefined
-  const catalog = getOrThrow(
-    pipe(
-      decodeConfiguredCatalog('snapshot')(await runOrThrow(readJsonFile('catalog', path))),
-      E.mapLeft(addFilePath(path)),
-    ),
-  )
+  const catalog = await loadCatalogFile(path, decodeConfiguredCatalog('snapshot'))
   for (const { name, namespace } of catalog)
     if (namespace || !declaredStreams.some((stream) => stream.name === name))
       throw foreignStreamError(namespace ? `${namespace}.${name}` : name, 'ours have no namespace and other names')

@@ -104,7 +104,7 @@ const reportMessage = (report: ProgressReport, message: Message): void => {
       )
       return
     case 'Failed':
-      if (message.isTold !== true) addFailure(report, message.stream ?? 'The run', message.failure.message)
+      if (message.isRepeated !== true) addFailure(report, message.stream ?? 'The run', message.failure.message)
       return
     case 'Log':
       if (message.skipped === undefined && /warn|error/.test(message.level)) io.printWarning(message.message)

@@ -3,7 +3,15 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../api'
-import { configFailure, decodeValue, type Failure, isSameService, type SourceState, serviceOfState } from '../cdk'
+import {
+  configFailure,
+  decodeValue,
+  type Failure,
+  formatIssues,
+  isSameService,
+  type SourceState,
+  serviceOfState,
+} from '../cdk'
 import type { ExportFilters } from '../export'
 import {
   type Completion,
@@ -75,10 +83,9 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
     : pipe(
         decodeValue(ExportState, state.value),
         E.bimap(
-          (errors) =>
+          (issues) =>
             configFailure(
-              `The state of ${stream} is wrong: ` +
-                `${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. ` +
+              `The state of ${stream} is wrong: ${formatIssues(issues)}. ` +
                 'Give the state as it was printed, or none to read everything.',
             ),
           ({

@@ -2,15 +2,19 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import type { ConfiguredCatalog, ConfiguredStream, DestinationSyncMode } from '../catalog'
-import { configFailure, type Failure } from '../failure'
+import {
+  type ConfiguredCatalog,
+  type ConfiguredStream,
+  type DestinationSyncMode,
+  wrongCatalogFailure,
+} from '../catalog'
+import type { Failure } from '../failure'
 import { decodeValue } from '../json/validate'
 import { jsonLine } from '../lines'
-import { annotate, type JsonSchema } from '../schema'
+import { addSchemaVersion, annotate, type JsonSchema, nullish } from '../schema'
 import type { Sink } from '../sink'
 import type { Stream } from '../stream'
 
-const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
 const listOf = <C extends t.Mixed>(codec: C) => annotate({ type: 'array' })(t.readonlyArray(codec))
 const SyncModes = annotate({ enum: ['full_refresh', 'incremental'] })(
   t.keyof({ full_refresh: null, incremental: null }),
@@ -91,13 +95,7 @@ export const decodeConfiguredCatalog =
   (value: unknown): E.Either<Failure, ConfiguredCatalog> =>
     pipe(
       decodeValue(t.type({ streams: listOf(roleCodecs[role] as t.Mixed as t.Type<RawStream, unknown>) }), value),
-      E.bimap(
-        (issues) =>
-          configFailure(
-            `The catalog is wrong: ${issues.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
-          ),
-        ({ streams }) => streams.map(readConfiguredStream),
-      ),
+      E.bimap(wrongCatalogFailure, ({ streams }) => streams.map(readConfiguredStream)),
     )
 
 const textIn = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
@@ -136,7 +134,7 @@ export const decodeDiscoveredCatalog = (value: unknown): ConfiguredCatalog | und
 /** A stream as `discover` and a configured catalog show it. */
 export const describeAirbyteStream = <Env>({ name, schema, primaryKey, cursor, syncModes }: Stream<Env>) => ({
   name,
-  json_schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema },
+  json_schema: addSchemaVersion(schema),
   supported_sync_modes: syncModes,
   source_defined_cursor: true,
   ...(O.isSome(cursor) ? { default_cursor_field: [cursor.value] } : {}),
@@ -194,7 +192,7 @@ export const destinationCatalogLine = <Env>(sinks: ReadonlyArray<Sink<Env>>): st
         operations.map((sync_mode) => ({
           object_name: name,
           sync_mode,
-          json_schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema },
+          json_schema: addSchemaVersion(schema),
           matching_keys: matchingKeys,
         })),
       ),

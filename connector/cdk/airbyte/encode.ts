@@ -46,7 +46,7 @@ export const encodeAirbyte =
         return [statusLine(now, message.stream, 'COMPLETE')]
       case 'Failed':
         return [
-          ...(message.isTold === true ? [] : [errorTraceLine(now, message.failure, message.stream)]),
+          ...(message.isRepeated === true ? [] : [errorTraceLine(now, message.failure, message.stream)]),
           ...(message.stream === undefined ? [] : [statusLine(now, message.stream, 'INCOMPLETE')]),
         ]
       case 'Waiting': {

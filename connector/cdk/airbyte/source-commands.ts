@@ -1,12 +1,8 @@
-import * as E from 'fp-ts/Either'
-import { pipe } from 'fp-ts/function'
 import { type ConfiguredCatalog, describeOtherCursors, type SourceState, toSelections } from '../catalog'
-import { readJsonFile, readStateFile } from '../config/files'
-import { addFilePath } from '../config/format'
-import { loadConfig } from '../config/load'
+import { loadCatalogFile, loadConfig, loadStateFile } from '../config/load'
 import { configFailure } from '../failure'
 import { type CommandIo, defineCommand } from '../program/command'
-import { CommandError, getOrThrow, runOrThrow } from '../program/error'
+import { CommandError } from '../program/error'
 import type { CommandOption } from '../program/options'
 import { defined } from '../schema'
 import {
@@ -42,12 +38,7 @@ export const configuredCatalogOption = {
 
 /** The configured catalog in a file. */
 const loadAirbyteCatalog = async (path: string): Promise<ConfiguredCatalog> => {
-  const catalog = getOrThrow(
-    pipe(
-      decodeConfiguredCatalog('source')(await runOrThrow(readJsonFile('catalog', path))),
-      E.mapLeft(addFilePath(path)),
-    ),
-  )
+  const catalog = await loadCatalogFile(path, decodeConfiguredCatalog('source'))
   if (catalog.length === 0)
     throw new CommandError(configFailure(`${path}: The catalog selects no stream. Choose at least one.`))
   return catalog
@@ -55,9 +46,7 @@ const loadAirbyteCatalog = async (path: string): Promise<ConfiguredCatalog> => {
 
 /** The state in a file; empty without a file. */
 export const loadAirbyteState = async (path: string | undefined): Promise<SourceState> =>
-  path === undefined
-    ? {}
-    : getOrThrow(pipe(decodeAirbyteState(await runOrThrow(readStateFile(path))), E.mapLeft(addFilePath(path))))
+  path === undefined ? {} : loadStateFile(path, decodeAirbyteState)
 
 /** The commands of an Airbyte source. `--config ENV` reads variables whose names start with the source's name. */
 export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<Config, Env>) => {

@@ -3,8 +3,8 @@ import { pipe } from 'fp-ts/function'
 import * as t from 'io-ts'
 import { configFailure, type Failure } from '../failure'
 import { maxJsonDepth } from '../json/scanner'
-import { decodeValue } from '../json/validate'
-import { declaredProperties, type JsonSchema, toJsonSchema } from '../schema'
+import { decodeValue, formatIssues } from '../json/validate'
+import { addSchemaVersion, declaredProperties, type JsonSchema, toJsonSchema } from '../schema'
 import { parseTexts } from './environment'
 import { describeUnknownKey, findUnknownKeys } from './fields'
 
@@ -25,11 +25,7 @@ export const createConfigFormat = <A>(
   codec: t.Type<A, unknown>,
   { title, documentationUrl }: { readonly title: string; readonly documentationUrl: string },
 ): ConfigFormat<A> => {
-  const spec: JsonSchema = {
-    $schema: 'http://json-schema.org/draft-07/schema#',
-    title,
-    ...toJsonSchema(codec),
-  }
+  const spec = addSchemaVersion({ title, ...toJsonSchema(codec) })
   return {
     codec,
     spec,
@@ -39,10 +35,10 @@ export const createConfigFormat = <A>(
       return pipe(
         decodeValue(codec, value),
         E.bimap(
-          (errors) =>
+          (issues) =>
             configFailure(
               [
-                `The config is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
+                `The config is wrong: ${formatIssues(issues)}.`,
                 ...findUnknownKeys(spec, value)
                   .slice(0, maxHints)
                   .map((key) => describeUnknownKey(spec, key)),

@@ -1,13 +1,15 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
+import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
+import type { Failure } from '../failure'
 import type { CommandIo } from '../program/command'
 import { getOrThrow, runOrThrow } from '../program/error'
 import { findNearestName } from '../program/names'
 import { findSecrets } from '../redact'
 import { findUnknownVariables, listVariables, mergeConfigs, parseTexts, readConfigFromEnvironment } from './environment'
 import { describeUnknownKey } from './fields'
-import { readJsonFile } from './files'
+import { readJsonFile, readStateFile } from './files'
 import { addFilePath, type ConfigFormat } from './format'
 import { nameSecretVariables, readVariableFiles } from './secret-files'
 
@@ -45,6 +47,19 @@ export const loadConfig = async <A>(
   }
   return config
 }
+
+/** What a catalog file holds, decoded; a failure names the file. Throws a `CommandError`. */
+export const loadCatalogFile = <A>(path: string, decode: Decoder<A>): Promise<A> =>
+  decodeFile(path, readJsonFile('catalog', path), decode)
+
+/** The same for a state file. */
+export const loadStateFile = <A>(path: string, decode: Decoder<A>): Promise<A> =>
+  decodeFile(path, readStateFile(path), decode)
+
+type Decoder<A> = (value: unknown) => E.Either<Failure, A>
+
+const decodeFile = async <A>(path: string, read: TaskEither<Failure, unknown>, decode: Decoder<A>): Promise<A> =>
+  getOrThrow(pipe(decode(await runOrThrow(read)), E.mapLeft(addFilePath(path))))
 
 const mergeIfObjects = (under: unknown, over: unknown): unknown =>
   t.UnknownRecord.is(under) && t.UnknownRecord.is(over) ? mergeConfigs(under, over) : over

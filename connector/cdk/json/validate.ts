@@ -12,6 +12,10 @@ export const decodeValue = <A>(
   value: unknown,
 ): E.Either<ReadonlyArray<ValidationIssue>, A> => pipe(codec.decode(value), E.mapLeft(toIssues))
 
+/** The issues as the end of a sentence: `start_date is missing; it is null, expected object`. */
+export const formatIssues = (issues: ReadonlyArray<ValidationIssue>): string =>
+  issues.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')
+
 const toIssues = (errors: t.Errors): ReadonlyArray<ValidationIssue> => {
   const all = errors.map(({ context, message, value }) => {
     const named = context.filter(({ key }, i) => key !== '' && !isCombinator(context[i - 1]?.type))

@@ -2,11 +2,18 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import { automaticAttributes, type Catalog, chooseAttributes, type StreamSelection, schemaAttributes } from '../catalog'
-import { configFailure, type Failure } from '../failure'
+import {
+  automaticAttributes,
+  type Catalog,
+  chooseAttributes,
+  type StreamSelection,
+  schemaAttributes,
+  wrongCatalogFailure,
+} from '../catalog'
+import type { Failure } from '../failure'
 import { decodeValue } from '../json/validate'
 import type { SyncMode } from '../message'
-import { annotate, declaredProperties, type JsonSchema } from '../schema'
+import { annotate, declaredProperties, type JsonSchema, nullish } from '../schema'
 import type { Stream } from '../stream'
 
 const mapProperties = (properties: unknown, f: (schema: JsonSchema) => JsonSchema): JsonSchema =>
@@ -95,7 +102,6 @@ type IneffectiveSetting = { readonly stream: string; readonly message: string }
 type NestedDeselection = { readonly stream: string; readonly path: ReadonlyArray<string> }
 
 const ObjectCodec = annotate({ type: 'object' })(t.UnknownRecord)
-const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
 const CatalogEntry = t.intersection([
   t.type({
     tap_stream_id: annotate({ type: 'string', examples: ['reviews'] })(t.string),
@@ -121,26 +127,20 @@ export const decodeSingerCatalog =
   (value: unknown): E.Either<Failure, SingerSelection> =>
     pipe(
       decodeValue(SingerCatalogCodec, value),
-      E.bimap(
-        (issues) =>
-          configFailure(
-            `The catalog is wrong: ${issues.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
+      E.bimap(wrongCatalogFailure, (catalog) => {
+        const selected = catalog.streams.filter(isSelected).map((entry) =>
+          selectEntry(
+            entry,
+            streams.find(({ name }) => name === entry.tap_stream_id),
           ),
-        (catalog) => {
-          const selected = catalog.streams.filter(isSelected).map((entry) =>
-            selectEntry(
-              entry,
-              streams.find(({ name }) => name === entry.tap_stream_id),
-            ),
-          )
-          return {
-            catalog: selected.map(({ selection }) => selection),
-            schemas: new Map(selected.map(({ selection, schema }) => [selection.name, schema])),
-            nestedDeselections: selected.flatMap((each) => each.nestedDeselections),
-            ineffectiveSettings: selected.flatMap((each) => each.ineffectiveSettings),
-          }
-        },
-      ),
+        )
+        return {
+          catalog: selected.map(({ selection }) => selection),
+          schemas: new Map(selected.map(({ selection, schema }) => [selection.name, schema])),
+          nestedDeselections: selected.flatMap((each) => each.nestedDeselections),
+          ineffectiveSettings: selected.flatMap((each) => each.ineffectiveSettings),
+        }
+      }),
     )
 
 /** The metadata of a breadcrumb. In older catalogs it stands beside or inside the schema. */

@@ -168,11 +168,11 @@ const encodeEnd = (run: SingerRun, stream: string): ProtocolOutput => {
 
 const encodeFailure = (
   run: SingerRun,
-  { stream, failure, isTold }: Extract<Message, { readonly _tag: 'Failed' }>,
+  { stream, failure, isRepeated }: Extract<Message, { readonly _tag: 'Failed' }>,
 ): ProtocolOutput => ({
   lines: [],
   log: [
-    ...(isTold === true ? [] : failureLogEntries(failure, stream)),
+    ...(isRepeated === true ? [] : failureLogEntries(failure, stream)),
     ...(stream === undefined ? [] : closeStream(run, stream, 'failed')),
   ],
 })

@@ -1,11 +1,7 @@
-import * as E from 'fp-ts/Either'
-import { pipe } from 'fp-ts/function'
-import { readJsonFile, readStateFile } from '../config/files'
-import { addFilePath } from '../config/format'
-import { loadConfig } from '../config/load'
+import { loadCatalogFile, loadConfig, loadStateFile } from '../config/load'
 import { configFailure } from '../failure'
 import { type Command, type CommandIo, defineCommand } from '../program/command'
-import { CommandError, getOrThrow, runOrThrow, usageError } from '../program/error'
+import { CommandError, getOrThrow, usageError } from '../program/error'
 import type { CommandOptions, ParsedOptions } from '../program/options'
 import { type SourceProgram, stateOption } from '../source-program'
 import { decodeSingerState, type SingerState } from '../state-file'
@@ -32,9 +28,7 @@ const loadSingerCatalog = async <Env>(
 ): Promise<SingerSelection> => {
   const decode = decodeSingerCatalog(streams)
   if (path === undefined) return getOrThrow(decode({ streams: streams.map(describeSingerStream) }))
-  const selection = getOrThrow(
-    pipe(decode(await runOrThrow(readJsonFile('catalog', path))), E.mapLeft(addFilePath(path))),
-  )
+  const selection = await loadCatalogFile(path, decode)
   if (selection.catalog.length === 0)
     throw new CommandError(
       configFailure(`${path}: The catalog selects no stream. Set "selected": true for at least one.`),
@@ -43,11 +37,7 @@ const loadSingerCatalog = async <Env>(
 }
 
 const loadSingerState = async (path: string | undefined): Promise<SingerState> =>
-  getOrThrow(
-    path === undefined
-      ? decodeSingerState(null)
-      : pipe(decodeSingerState(await runOrThrow(readStateFile(path))), E.mapLeft(addFilePath(path))),
-  )
+  path === undefined ? getOrThrow(decodeSingerState(null)) : loadStateFile(path, decodeSingerState)
 
 /**
  * Says of each attribute that is deselected inside a selected one that it leaves all the same, and what would keep it

@@ -44,7 +44,7 @@ export type TapRun<Env> = {
 }
 
 /**
- * The bookmarks to go on from. A full refresh with versions that has no version yet begins anew: the rows that an
+ * The bookmarks to go on from. A full refresh with versions that has no version yet starts over: the rows that an
  * earlier run has sent would be deleted with the other rows without that version.
  */
 const bookmarksToContinue = <Env>({ open, selection, state, tableVersions }: TapRun<Env>): SourceState => {

@@ -25,7 +25,7 @@ export type Resend = {
   readonly close: () => Promise<void>
 }
 
-/** What a line must tell so that its record can be sent as its stream would have sent it. */
+/** What a line must have so that its record can be sent as its stream would have sent it. */
 const Letter = t.type({
   stream: t.string,
   object: t.string,

@@ -4,7 +4,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../../api'
-import { configFailure, decodeValue, defined, type Failure } from '../../cdk'
+import { configFailure, decodeValue, defined, type Failure, formatIssues } from '../../cdk'
 import type { CutRecord } from '../../export'
 import { floorToSecond } from '../../reading'
 
@@ -67,10 +67,9 @@ export const decodeEntityState = (stream: string, state: O.Option<unknown>): E.E
     : pipe(
         decodeValue(EntityStreamStateCodec, state.value),
         E.bimap(
-          (errors) =>
+          (issues) =>
             configFailure(
-              `The state of ${stream} is wrong: ` +
-                `${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. ` +
+              `The state of ${stream} is wrong: ${formatIssues(issues)}. ` +
                 'Give the state as it was printed, or none to read everything.',
             ),
           ({ fromDate, startDate, filters, partitions = {}, reviews, refreshing = false, next }) => ({
