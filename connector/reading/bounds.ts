@@ -1,4 +1,5 @@
 import { Breach } from './assumptions'
+import { rememberTimes } from './empty'
 import { isBounded, type ListRow, type Window } from './list'
 import type { Session } from './session'
 
@@ -10,12 +11,8 @@ const checkedRows = 16
  * Throws a Breach of A4 if a row of a window lies outside of it, by more than the second that bounds may be rounded to.
  * Remembers some mention times, by which another window can be shown to be empty.
  */
-export const checkBounds = <R extends ListRow>(
-  { env: { list }, remember }: Session<R>,
-  window: Window,
-  rows: ReadonlyArray<R>,
-): void => {
-  const { mentionTime } = list
+export const checkBounds = <R extends ListRow>(session: Session<R>, window: Window, rows: ReadonlyArray<R>): void => {
+  const { mentionTime } = session.env.list
   if (mentionTime === undefined || !isBounded(window)) return
   const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
   const step = Math.max(1, Math.floor(rows.length / checkedRows))
@@ -24,6 +21,6 @@ export const checkBounds = <R extends ListRow>(
     const time = row && mentionTime(row)
     if (time === undefined || time < after - second || time > before + second)
       throw new Breach('A4', 'the service does not keep to the filters by mention time')
-    remember([time])
+    rememberTimes(session, [time])
   }
 }

@@ -1,4 +1,7 @@
+import { certainUntil, isDue, isRead } from './due-rows'
+import { findRow } from './known-rows'
 import type { ListPage, ListRow, Window } from './list'
+import { askPage, pauseBefore } from './requests'
 import type { Session } from './session'
 
 /** How many rows an end probe asks for behind the place where the list should end. */
@@ -47,20 +50,20 @@ const probeEnd = async <R extends ListRow>(
   front: number,
 ): Promise<Probe<R>> => {
   const where = probeAt(end, front)
-  const page = await session.ask(window, where)
+  const page = await askPage(session, window, where)
   page.release?.()
   const count = page.rows.length
   const extra = count - (end - where.offset)
   return {
     page,
     end: where.offset + count,
-    isWhole: extra <= 0 || count < leastShare * Math.min(where.limit, session.longest()),
+    isWhole: extra <= 0 || count < leastShare * Math.min(where.limit, session.limits.longest()),
   }
 }
 
 /** What stands at the end of a list that should have `count` rows. */
 export const probeCount = <R extends ListRow>(session: Session<R>, window: Window, count: number): Promise<Probe<R>> =>
-  probeEnd(session, window, count, frontOf(rowsInFront, session.longest()))
+  probeEnd(session, window, count, frontOf(rowsInFront, session.limits.longest()))
 
 /** How often rows that came since the read began may keep a list from ending; the next run reads them again. */
 export const patience = 4
@@ -88,7 +91,7 @@ export const findEnd = async <R extends ListRow>(
   overlap: number,
   tries: number,
 ): Promise<End<R>> => {
-  const lateFrom = tries < patience ? (session.progress.cutoff ?? 0) : session.certain()
+  const lateFrom = tries < patience ? (session.progress.cutoff ?? 0) : certainUntil(session)
   const isLate = ({ modifiedTime }: R): boolean => modifiedTime > lateFrom
   let end = last.offset + last.rows.length
   let lastRow = last.rows.at(-1)
@@ -98,9 +101,9 @@ export const findEnd = async <R extends ListRow>(
     const probe = await probeEnd(session, window, end, frontOf(tries < 2 ? rowsInFront : moreInFront, length))
     const { rows } = probe.page
     const offset = probe.end - rows.length
-    if (!rows.every((row) => session.isRead(row) || isLate(row))) {
-      if (rows.some((row) => !session.isRead(row) && row.modifiedTime <= session.certain()))
-        session.learnShort(last.rows.length)
+    if (!rows.every((row) => isRead(session, row) || isLate(row))) {
+      if (rows.some((row) => !isRead(session, row) && row.modifiedTime <= certainUntil(session)))
+        session.limits.learnShort(last.rows.length)
       return { _tag: 'GoOn', offset: Math.max(0, end - overlap), isNear: false }
     }
     // Of a single row nothing can be asked for again but what stands behind it.
@@ -108,8 +111,8 @@ export const findEnd = async <R extends ListRow>(
     if (rows.length === 0) return isSingle ? { _tag: 'End', inserted: 0, rows } : { _tag: 'Nothing', page: probe.page }
     const at = rows.findIndex(({ id, modifiedTime }) => id === lastRow?.id && modifiedTime === lastRow.modifiedTime)
     const endsWithLast = at >= 0 && rows.slice(at + 1).every(isLate)
-    if (probe.isWhole && (endsWithLast || (probe.end === end && rows.some(session.isRead)))) {
-      if (isConfirmed || (probe.end === end && !session.cutsPages()))
+    if (probe.isWhole && (endsWithLast || (probe.end === end && rows.some((row) => isRead(session, row))))) {
+      if (isConfirmed || (probe.end === end && !session.limits.cutsPages()))
         return { _tag: 'End', inserted: movedBy(session, rows, offset), rows }
       isConfirmed = true
       end = probe.end
@@ -128,9 +131,9 @@ export const findEnd = async <R extends ListRow>(
  * By how many places rows that were there when the read began have moved towards the end of the list since they were
  * read.
  */
-const movedBy = <R extends ListRow>({ known, isDue }: Session<R>, rows: ReadonlyArray<R>, offset: number): number =>
+const movedBy = <R extends ListRow>(session: Session<R>, rows: ReadonlyArray<R>, offset: number): number =>
   rows.reduce((most, row, i) => {
-    const read = isDue(row) ? known.find(row) : undefined
+    const read = isDue(session, row) ? findRow(session.known, row) : undefined
     return read === undefined ? most : Math.max(most, Math.ceil(offset + i - read.index))
   }, 0)
 
@@ -145,7 +148,7 @@ export const listLength = async <R extends ListRow>(
     const { page, end, isWhole } = await probeCount(session, window, at)
     if (isWhole && page.rows.length > 0 && end === at) return end
     // Where rows have stood, an empty answer may be of a moment.
-    if (page.rows.length === 0 && at <= Math.max(near, low) && !(await session.pause(waits++))) return undefined
+    if (page.rows.length === 0 && at <= Math.max(near, low) && !(await pauseBefore(session, waits++))) return undefined
     if (page.rows.length > 0) low = end
     else high = end
     if (high <= low) [low, high] = [0, Number.POSITIVE_INFINITY]

@@ -16,6 +16,7 @@ export type { Completion, ReadItem } from './item'
 export type { Bounds, List, ListError, ListPage, PageRequest, Window } from './list'
 export { overlapSize } from './pages'
 export { type ReadStart, read } from './read'
+export { leavesOutRows } from './requests'
 export {
   createWindowToken,
   decodeResumeToken,
@@ -26,4 +27,4 @@ export {
   readStartTime,
 } from './resume-token'
 export { isInRange, matchesSentRow, SentRange, SentRows } from './sent-rows'
-export { leavesOutRows, type ReadEnv } from './session'
+export type { ReadEnv } from './session'

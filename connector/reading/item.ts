@@ -1,5 +1,6 @@
 import type * as O from 'fp-ts/Option'
 import type { RunNote } from './clock'
+import { tailOf } from './known-rows'
 import type { ListRow } from './list'
 import { type ResumeToken, toResumeToken } from './resume-token'
 import type { SentBefore, SentRange } from './sent-rows'
@@ -37,12 +38,12 @@ export type Completion = {
 /** `tailLength`: how many of the last rows a resumed read must find again. */
 export const toItem = <R extends ListRow>(session: Session<R>, rows: ReadonlyArray<R>, tailLength = 0): ReadItem<R> => {
   // Copied now: when the token is asked for, the next page may be known although none of its rows has left.
-  const tail = tailLength === 0 ? [] : session.known.tail(tailLength)
+  const tail = tailLength === 0 ? [] : tailOf(session.known, tailLength)
   const progress = { ...session.progress }
   const now = session.env.now()
   return {
     rows,
-    notes: session.drainNotes(),
+    notes: session.notes.splice(0),
     resumeToken: once(() => toResumeToken(session, progress, tail, now)),
   }
 }

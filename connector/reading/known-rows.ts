@@ -13,27 +13,6 @@ type KnownRow = RowVersion & {
 /** Some rows of a pass with their positions: enough to find the place again after a stop. */
 export type Tail = ReadonlyArray<readonly [id: string, modifiedTime: number, position: number]>
 
-/** The rows of the last 32 pages, and where each stands in its pass. Changed in place, because it is large. */
-export type RowsRead = {
-  /** The row with this id and version, if this pass has read it. */
-  readonly find: (row: RowVersion) => KnownRow | undefined
-  /** Whether this pass has read the row, in whatever version. */
-  readonly hasId: (id: string) => boolean
-  /**
-   * The modifiedTime of the newest version read with this id, in any pass. A version after the cutoff counts only if no
-   * other was read: it has not left.
-   */
-  readonly newestTime: (id: string) => number | undefined
-  /** The highest position in this pass, -1 before its first row. */
-  readonly lastPosition: () => number
-  /** `offset`: the page's; rows later than `cutoff` have not left. */
-  readonly add: (rows: ReadonlyArray<RowVersion>, offset: number, cutoff: number) => void
-  /** A new pass begins: positions start again at 0, rows of earlier passes stay known as read. */
-  readonly startPass: () => void
-  /** The last rows of this pass, `count` at least, and about seven of each older page. */
-  readonly tail: (count: number) => Tail
-}
-
 const maxPages = 32
 
 /** The rows of a page in columns: 30,000 rows as objects would be most of what the garbage collector has to visit. */
@@ -46,112 +25,144 @@ type Columns = {
   readonly positions: Float64Array
 }
 
-/** `tail`: the rows that a resume token holds of the pass that goes on. */
-export const createKnownRows = (tail: Tail): RowsRead => {
+/** The rows of the last 32 pages, and where each stands in its pass. Changed in place, because it is large. */
+export type KnownRows = {
   /** For each id the number of its last row. */
-  const rowNumbers = new Map<string, number>()
+  readonly rowNumbers: Map<string, number>
   /** The version that left, of each id whose last row is older than that or later than the cutoff. */
-  const newestTimes = new Map<string, number>()
-  const pages: Columns[] = []
-  let passStart = 0
-  let rowCount = 0
-  let lastPosition = -1
+  readonly newestTimes: Map<string, number>
+  readonly pages: Columns[]
+  /** The number of the first row of this pass. */
+  passStart: number
+  rowCount: number
+  /** The highest position in this pass, -1 before its first row. */
+  lastPosition: number
+  /** The last position of the rows that a resume token holds. */
+  tailEnd: number
+}
 
-  const locate = (id: string): readonly [page: Columns, at: number] | undefined => {
-    const number = rowNumbers.get(id)
-    if (number === undefined) return undefined
-    for (let n = pages.length - 1; n >= 0; n -= 1) {
-      const page = pages[n]
-      if (page !== undefined && page.firstRow <= number) return [page, number - page.firstRow]
-    }
-    return undefined
-  }
-  const newestTime = (id: string): number | undefined => {
-    const found = locate(id)
-    return found && (newestTimes.get(id) ?? found[0].times[found[1]])
-  }
-  const find: RowsRead['find'] = ({ id, modifiedTime }) => {
-    const found = locate(id)
-    if (found === undefined) return undefined
-    const [{ firstRow, offset, times, positions }, at] = found
-    if (firstRow < passStart || times[at] !== modifiedTime) return undefined
-    const position = positions[at] ?? Number.NaN
-    const isTail = Number.isNaN(offset)
-    // While nothing changes, a row has as many rows in front of it as its position says.
-    return { id, modifiedTime, position, index: isTail ? position : offset + at, isTail }
-  }
-  const forgetPage = ({ ids, firstRow }: Columns): void =>
-    ids.forEach((id, i) => {
-      if (rowNumbers.get(id) !== firstRow + i) return
-      rowNumbers.delete(id)
-      newestTimes.delete(id)
-    })
-  const addColumns = (
-    rows: ReadonlyArray<RowVersion>,
-    positions: ReadonlyArray<number>,
-    offset: number,
-    cutoff: number,
-  ): void => {
-    const columns: Columns = {
-      firstRow: rowCount,
-      offset,
-      ids: rows.map(({ id }) => id),
-      times: new Float64Array(rows.length),
-      positions: Float64Array.from(positions),
-    }
-    pages.push(columns)
-    rows.forEach(({ id, modifiedTime }, i) => {
-      const newest = newestTime(id)
-      if (newest !== undefined && newest <= cutoff && (newest > modifiedTime || modifiedTime > cutoff))
-        newestTimes.set(id, newest)
-      else newestTimes.delete(id)
-      columns.times[i] = modifiedTime
-      rowNumbers.set(id, rowCount + i)
-      lastPosition = Math.max(lastPosition, positions[i] ?? lastPosition)
-    })
-    rowCount += rows.length
-    const oldest = pages.length > maxPages ? pages.shift() : undefined
-    if (oldest !== undefined) forgetPage(oldest)
+/** `tail`: the rows that a resume token holds of the pass that goes on. */
+export const createKnownRows = (tail: Tail): KnownRows => {
+  const known: KnownRows = {
+    rowNumbers: new Map(),
+    newestTimes: new Map(),
+    pages: [],
+    passStart: 0,
+    rowCount: 0,
+    lastPosition: -1,
+    tailEnd: -1,
   }
   if (tail.length > 0)
     addColumns(
+      known,
       tail.map(([id, modifiedTime]) => ({ id, modifiedTime })),
       tail.map(([, , position]) => position),
       Number.NaN,
       Number.POSITIVE_INFINITY,
     )
+  known.tailEnd = known.lastPosition
+  return known
+}
 
-  let tailEnd = lastPosition
-
-  return {
-    find,
-    hasId: (id) => (rowNumbers.get(id) ?? -1) >= passStart,
-    newestTime,
-    lastPosition: () => lastPosition,
-    add: (rows, offset, cutoff) => {
-      const known = rows.map((row) => find(row)?.position)
-      addColumns(rows, assignPositions(known, lastPosition, tailEnd), offset, cutoff)
-    },
-    startPass: () => {
-      passStart = rowCount
-      lastPosition = -1
-      tailEnd = -1
-    },
-    tail: (count) => {
-      const rows: Array<Tail[number]> = []
-      pages.forEach(({ firstRow, ids, times, positions }, n) => {
-        if (firstRow < passStart) return
-        const step = Math.max(1, Math.floor(ids.length / 7))
-        // Only the last four pages can hold some of the last rows.
-        for (let i = 0; i < ids.length; i += n >= pages.length - 4 ? 1 : step) {
-          const [id = '', position = 0] = [ids[i], positions[i]]
-          const isWanted = i % step === 0 || position > lastPosition - count
-          if (isWanted && rowNumbers.get(id) === firstRow + i) rows.push([id, times[i] ?? 0, position])
-        }
-      })
-      return rows.sort(([, , a], [, , b]) => a - b)
-    },
+const locate = ({ rowNumbers, pages }: KnownRows, id: string): readonly [page: Columns, at: number] | undefined => {
+  const number = rowNumbers.get(id)
+  if (number === undefined) return undefined
+  for (let n = pages.length - 1; n >= 0; n -= 1) {
+    const page = pages[n]
+    if (page !== undefined && page.firstRow <= number) return [page, number - page.firstRow]
   }
+  return undefined
+}
+
+/** The row with this id and version, if this pass has read it. */
+export const findRow = (known: KnownRows, { id, modifiedTime }: RowVersion): KnownRow | undefined => {
+  const found = locate(known, id)
+  if (found === undefined) return undefined
+  const [{ firstRow, offset, times, positions }, at] = found
+  if (firstRow < known.passStart || times[at] !== modifiedTime) return undefined
+  const position = positions[at] ?? Number.NaN
+  const isTail = Number.isNaN(offset)
+  // While nothing changes, a row has as many rows in front of it as its position says.
+  return { id, modifiedTime, position, index: isTail ? position : offset + at, isTail }
+}
+
+/** Whether this pass has read the row, in whatever version. */
+export const hasId = ({ rowNumbers, passStart }: KnownRows, id: string): boolean =>
+  (rowNumbers.get(id) ?? -1) >= passStart
+
+/**
+ * The modifiedTime of the newest version read with this id, in any pass. A version after the cutoff counts only if no
+ * other was read: it has not left.
+ */
+export const newestTime = (known: KnownRows, id: string): number | undefined => {
+  const found = locate(known, id)
+  return found && (known.newestTimes.get(id) ?? found[0].times[found[1]])
+}
+
+/** `offset`: the page's; rows later than `cutoff` have not left. */
+export const addRows = (known: KnownRows, rows: ReadonlyArray<RowVersion>, offset: number, cutoff: number): void => {
+  const positions = rows.map((row) => findRow(known, row)?.position)
+  addColumns(known, rows, assignPositions(positions, known.lastPosition, known.tailEnd), offset, cutoff)
+}
+
+const addColumns = (
+  known: KnownRows,
+  rows: ReadonlyArray<RowVersion>,
+  positions: ReadonlyArray<number>,
+  offset: number,
+  cutoff: number,
+): void => {
+  const { rowNumbers, newestTimes, pages, rowCount } = known
+  const columns: Columns = {
+    firstRow: rowCount,
+    offset,
+    ids: rows.map(({ id }) => id),
+    times: new Float64Array(rows.length),
+    positions: Float64Array.from(positions),
+  }
+  pages.push(columns)
+  rows.forEach(({ id, modifiedTime }, i) => {
+    const newest = newestTime(known, id)
+    if (newest !== undefined && newest <= cutoff && (newest > modifiedTime || modifiedTime > cutoff))
+      newestTimes.set(id, newest)
+    else newestTimes.delete(id)
+    columns.times[i] = modifiedTime
+    rowNumbers.set(id, rowCount + i)
+    known.lastPosition = Math.max(known.lastPosition, positions[i] ?? known.lastPosition)
+  })
+  known.rowCount += rows.length
+  const oldest = pages.length > maxPages ? pages.shift() : undefined
+  if (oldest !== undefined) forgetPage(known, oldest)
+}
+
+const forgetPage = ({ rowNumbers, newestTimes }: KnownRows, { ids, firstRow }: Columns): void =>
+  ids.forEach((id, i) => {
+    if (rowNumbers.get(id) !== firstRow + i) return
+    rowNumbers.delete(id)
+    newestTimes.delete(id)
+  })
+
+/** A new pass begins: positions start again at 0, rows of earlier passes stay known as read. */
+export const startPass = (known: KnownRows): void => {
+  known.passStart = known.rowCount
+  known.lastPosition = -1
+  known.tailEnd = -1
+}
+
+/** The last rows of this pass, `count` at least, and about seven of each older page. */
+export const tailOf = ({ pages, passStart, lastPosition, rowNumbers }: KnownRows, count: number): Tail => {
+  const rows: Array<Tail[number]> = []
+  pages.forEach(({ firstRow, ids, times, positions }, n) => {
+    if (firstRow < passStart) return
+    const step = Math.max(1, Math.floor(ids.length / 7))
+    // Only the last four pages can hold some of the last rows.
+    for (let i = 0; i < ids.length; i += n >= pages.length - 4 ? 1 : step) {
+      const [id = '', position = 0] = [ids[i], positions[i]]
+      const isWanted = i % step === 0 || position > lastPosition - count
+      if (isWanted && rowNumbers.get(id) === firstRow + i) rows.push([id, times[i] ?? 0, position])
+    }
+  })
+  return rows.sort(([, , a], [, , b]) => a - b)
 }
 
 /**

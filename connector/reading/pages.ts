@@ -1,11 +1,14 @@
 import { Breach, incompleteForNow, missingRows } from './assumptions'
 import { checkBounds } from './bounds'
 import { infoNote } from './clock'
+import { certainUntil, isRead, sendRows } from './due-rows'
 import { isBelieved, isEmptyWindow } from './empty'
 import { expectedProbe, findEnd, patience } from './end'
 import { type ReadItem, toItem } from './item'
+import { addRows, findRow, hasId } from './known-rows'
 import { isBounded, type ListPage, type ListRow, type Window, watchRepeats } from './list'
-import { type Session, startWindow, type Where } from './session'
+import { askPage, isFullPage, isPrefetched, pauseBefore, prefetchPages, type Where } from './requests'
+import { type Session, startWindow } from './session'
 
 /** Six rows come in their old order by chance once in 720 times. A single row always does, so it proves no order. */
 const witnesses = 6
@@ -71,17 +74,17 @@ export async function* readPages<R extends ListRow>(
   isResumed: boolean,
   filter?: (row: R) => boolean,
 ): AsyncGenerator<ReadItem<R>> {
-  const { progress, known, env } = session
+  const { progress, known } = session
   const pass = newPass()
   const comesAgain = watchRepeats()
   let behind: ReadonlyArray<R> = []
   for (;;) {
     const { offset } = progress
-    const isAhead = session.isPrefetched(window, { offset })
-    const page = await session.ask(window, { offset })
+    const isAhead = isPrefetched(session, window, { offset })
+    const page = await askPage(session, window, { offset })
     const { rows } = page
     checkBounds(session, window, rows)
-    if (rows.length === 0 && known.lastPosition() < 0) {
+    if (rows.length === 0 && known.lastPosition < 0) {
       page.release?.()
       if (await isEmptyList(session, window, pass.waits)) return
       pass.waits += 1
@@ -94,28 +97,21 @@ export async function* readPages<R extends ListRow>(
     if (order.problem !== undefined || !isJoined) {
       page.release?.()
       // A page that was asked for ahead may be older than the one in front of it.
-      if (isAhead) session.prefetch([])
-      else if (order.problem !== undefined) {
-        // A replica that lacks a change may have answered.
-        if (pass.doubts > 0) throw new Breach('A3', order.problem)
-        pass.doubts += 1
-      } else if (isResumed && pass.pages === 0 && pass.stepsInARow === maxStepsBack) beginAnew(session)
+      if (isAhead) prefetchPages(session, [])
+      else if (order.problem !== undefined) doubtOrder(pass, order.problem)
+      else if (isResumed && pass.pages === 0 && pass.stepsInARow === maxStepsBack) beginAnew(session)
       else await stepBack(session, pass, page)
       continue
     }
 
-    const isFull = session.isFull(page)
-    accept(pass, rows.length, order)
-    progress.inserted += order.inserted
-    if (pass.idle > maxIdlePages + 2 * (pass.pages - pass.idle))
-      throw incompleteForNow('A3', `${env.list.name}: ${pass.idle} pages in a row brought nothing but later changes`)
-    const sent = session.send(rows, filter)
-    known.add(rows, offset, progress.cutoff ?? 0)
+    const isFull = isFullPage(session, page)
+    accept(session, pass, rows.length, order)
+    const sent = sendRows(session, rows, filter)
+    addRows(known, rows, offset, progress.cutoff ?? 0)
     progress.offset = Math.max(0, offset + rows.length - pass.overlap)
-    session.prefetch(
-      isFull
-        ? pagesAhead(env.concurrency, progress.offset, rows.length - pass.overlap).map((where) => [window, where])
-        : [[window, expectedProbe({ offset, rows })]],
+    prefetchPages(
+      session,
+      isFull ? pagesAhead(session, window, rows.length - pass.overlap) : [[window, expectedProbe({ offset, rows })]],
     )
     yield toItem(session, sent, pass.overlap)
     page.release?.()
@@ -129,11 +125,7 @@ export async function* readPages<R extends ListRow>(
       if (found._tag === 'Nothing') await stepBack(session, pass, found.page)
       else {
         progress.offset = found.offset
-        pass.ends += 1
-        if (found.isNear) pass.nearEnds += 1
-        // In a list that grows with each request, a page that joins and is short is the end by itself (A2).
-        if (pass.nearEnds > patience && !session.cutsPages()) break
-        if (pass.ends > maxEnds) throw new Breach('A3', 'the end of the list does not come to rest')
+        if (isEndByItself(session, pass, found.isNear)) break
       }
     }
     if (pass.overlap === 0) throw new Breach('A2', 'pages of a single row cannot overlap')
@@ -146,12 +138,37 @@ export async function* readPages<R extends ListRow>(
 /** Whether a list without rows is empty. Rows that this read has seen must come. */
 const isEmptyList = async <R extends ListRow>(session: Session<R>, window: Window, waits: number): Promise<boolean> => {
   if (isBounded(window) && waits > 0) return isEmptyWindow(session, window)
-  if (session.longest() === 0) return isBelieved(session, waits)
-  if (!(await session.pause(waits))) throw missingRows(session)
+  if (session.limits.longest() === 0) return isBelieved(session, waits)
+  if (!(await pauseBefore(session, waits))) throw missingRows(session)
   return false
 }
 
-const accept = (pass: Pass, length: number, { isIdle }: PageOrder): void => {
+/** A page in another order is asked for once more: a replica that lacks a change may have answered. */
+const doubtOrder = (pass: Pass, problem: string): void => {
+  if (pass.doubts > 0) throw new Breach('A3', problem)
+  pass.doubts += 1
+}
+
+/**
+ * The list does not end where it seemed to: counts that. In a list that grows with each request, a page that joins and
+ * is short is the end by itself (A2).
+ */
+const isEndByItself = <R extends ListRow>({ limits }: Session<R>, pass: Pass, isNear: boolean): boolean => {
+  pass.ends += 1
+  if (isNear) pass.nearEnds += 1
+  if (pass.nearEnds > patience && !limits.cutsPages()) return true
+  if (pass.ends > maxEnds) throw new Breach('A3', 'the end of the list does not come to rest')
+  return false
+}
+
+/** Counts a page that joins. */
+const accept = <R extends ListRow>(
+  { progress, env }: Session<R>,
+  pass: Pass,
+  length: number,
+  { isIdle, inserted }: PageOrder,
+): void => {
+  progress.inserted += inserted
   pass.pages += 1
   pass.longest = Math.max(pass.longest, length)
   const wanted = overlapSize(pass.longest) * 2 ** pass.doublings
@@ -159,6 +176,8 @@ const accept = (pass: Pass, length: number, { isIdle }: PageOrder): void => {
   pass.stepsInARow = 0
   pass.doubts = 0
   pass.idle = isIdle ? pass.idle + 1 : 0
+  if (pass.idle > maxIdlePages + 2 * (pass.pages - pass.idle))
+    throw incompleteForNow('A3', `${env.list.name}: ${pass.idle} pages in a row brought nothing but later changes`)
   if (isIdle) return
   pass.waits = 0
   pass.ends = 0
@@ -173,7 +192,7 @@ const stepBack = async <R extends ListRow>(
 ): Promise<void> => {
   const { progress } = session
   const isEmpty = rows.length === 0 && !isRefused
-  if (isEmpty && !(await session.pause(pass.waits++))) throw missingRows(session)
+  if (isEmpty && !(await pauseBefore(session, pass.waits++))) throw missingRows(session)
   const most = 10 + pass.pages / 10
   if (pass.stepsInARow >= maxStepsBack || pass.steps >= most)
     throw new Breach('A3', isRefused ? `the service refuses offset ${progress.offset}` : 'the pages no longer join')
@@ -188,7 +207,7 @@ const stepBack = async <R extends ListRow>(
 /** Since the stopped run, all that it has read may have changed. */
 const beginAnew = <R extends ListRow>(session: Session<R>): void => {
   startWindow(session)
-  session.note(
+  session.notes.push(
     infoNote(
       `${session.env.list.name}: none of the rows that the stopped run has ` +
         'read are where they were; everything is read from the beginning.',
@@ -196,9 +215,13 @@ const beginAnew = <R extends ListRow>(session: Session<R>): void => {
   )
 }
 
-/** The next pages, if each is as long as the last one. */
-const pagesAhead = (concurrency: number, offset: number, step: number): ReadonlyArray<Where> =>
-  Array.from({ length: concurrency }, (_, i) => ({ offset: offset + i * step }))
+/** The next pages, if each begins `step` rows behind the one before. */
+const pagesAhead = <R extends ListRow>(
+  { env: { concurrency }, progress: { offset } }: Session<R>,
+  window: Window,
+  step: number,
+): ReadonlyArray<readonly [Window, Where]> =>
+  Array.from({ length: concurrency }, (_, i) => [window, { offset: offset + i * step }])
 
 /** What a page says about the order of the list. */
 type PageOrder = {
@@ -219,7 +242,7 @@ type PageOrder = {
  */
 const compareOrder = <R extends ListRow>(session: Session<R>, rows: ReadonlyArray<R>, offset: number): PageOrder => {
   const { known, progress, origin } = session
-  const found = rows.map((row) => known.find(row))
+  const found = rows.map((row) => findRow(known, row))
   const knownTimes = new Set(rows.filter((_, i) => found[i] !== undefined).map(({ modifiedTime }) => modifiedTime))
   const youngFrom = (progress.cutoff ?? 0) - origin.lookback
   let last = Number.NEGATIVE_INFINITY
@@ -232,7 +255,7 @@ const compareOrder = <R extends ListRow>(session: Session<R>, rows: ReadonlyArra
     if (row === undefined) {
       if (modifiedTime <= (progress.cutoff ?? 0)) isIdle = false
       // Another version of a row that was read has taken its place.
-      if (known.hasId(id)) return
+      if (hasId(known, id)) return
       if (modifiedTime > youngFrom && !knownTimes.has(modifiedTime)) explained += 1
       else isUnread = true
       return
@@ -260,9 +283,9 @@ export const countChanged = async <R extends ListRow>(
   behind: ReadonlyArray<R> = [],
 ): Promise<number> => {
   const ids = new Set(behind.map(({ id }) => id))
-  const from = Math.max(session.from, session.certain() - session.origin.lookback)
-  const page = await session.ask(window, { offset: 0, from })
+  const from = Math.max(session.from, certainUntil(session) - session.origin.lookback)
+  const page = await askPage(session, window, { offset: 0, from })
   page.release?.()
-  if (session.isFull(page)) return Number.POSITIVE_INFINITY
-  return page.rows.filter((row) => !session.isRead(row) && !ids.has(row.id)).length
+  if (isFullPage(session, page)) return Number.POSITIVE_INFINITY
+  return page.rows.filter((row) => !isRead(session, row) && !ids.has(row.id)).length
 }

@@ -3,7 +3,7 @@ import type * as TE from 'fp-ts/TaskEither'
 import type { FetchListPage, ListError, ListPage, ListRow, PageRequest } from './list'
 
 /** Sends requests for pages before they are needed. */
-type Prefetcher<R extends ListRow> = {
+export type Prefetcher<R extends ListRow> = {
   /**
    * Requests the pages that are probably needed next, and drops the pending ones that are not among them. Requests at
    * most as many as are needed to never wait: twice the time of an answer over the time that a page is worked on. More

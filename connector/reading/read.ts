@@ -69,8 +69,8 @@ const newProgress = <R extends ListRow>(env: ReadEnv<R>, start: ReadStart): Prog
 })
 
 /** Where this run has not seen a row, the cursor stays: an empty list may be one of a moment. */
-const toCompletion = <R extends ListRow>({ progress, longest }: Session<R>) => ({
-  newestRowTime: longest() === 0 ? O.none : O.fromNullable(progress.newest),
+const toCompletion = <R extends ListRow>({ progress, limits }: Session<R>) => ({
+  newestRowTime: limits.longest() === 0 ? O.none : O.fromNullable(progress.newest),
   certainTime: certainTime(progress),
   cutoff: progress.cutoff ?? 0,
   sentRowsSince: (from: number) => sentRowsSince(progress.sent, from),
@@ -110,22 +110,26 @@ const fallBack = <R extends ListRow>(
 ): void => {
   const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
   const { list } = session.env
-  const { progress, note } = session
+  const { progress, notes } = session
   startWindow(session)
   if (assumption === 'A4') {
     if (start.windows !== undefined)
       throw incompleteForGood('A4', `${list.name}: ${seen}`, 'A share of a backfill needs them: remove partition.')
-    note(warningNote(`${list.name}: ${seen}; everything is read in rounds until nothing new comes, some rows twice.`))
+    notes.push(
+      warningNote(`${list.name}: ${seen}; everything is read in rounds until nothing new comes, some rows twice.`),
+    )
     progress.windows = [window.by === undefined && isBounded(window) ? {} : { by: 'rounds' }]
     return
   }
   const [, ...others] = progress.windows
   if (assumption === 'A3' && list.mentionTime !== undefined && before - after > narrowest) {
-    note(warningNote(`${list.name}: ${seen}; ${describeWindow(window)} is read in smaller windows, some rows twice.`))
+    notes.push(
+      warningNote(`${list.name}: ${seen}; ${describeWindow(window)} is read in smaller windows, some rows twice.`),
+    )
     const unmentioned: ReadonlyArray<Window> = isBounded(window) ? [] : [{ unmentioned: true, rows: 0 }]
     progress.windows = [{ ...window, by: 'halves' }, ...unmentioned, ...others]
     return
   }
-  note(warningNote(`${list.name}: ${seen}; ${describeWindow(window)} is read in rounds until nothing new comes.`))
+  notes.push(warningNote(`${list.name}: ${seen}; ${describeWindow(window)} is read in rounds until nothing new comes.`))
   progress.windows = [{ ...window, by: 'rounds' }, ...others]
 }

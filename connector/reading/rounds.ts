@@ -1,9 +1,12 @@
 import { ignoredOffset, incompleteForNow, missingRows, refusedOffset } from './assumptions'
 import { checkBounds } from './bounds'
 import { infoNote } from './clock'
+import { isDue, sendRows } from './due-rows'
 import { probeCount } from './end'
 import { type ReadItem, toItem } from './item'
+import { addRows, startPass } from './known-rows'
 import { describeWindow, keysOf, type ListRow, type RowVersion, type Window, watchRepeats } from './list'
+import { askPage, isFullPage, pauseBefore } from './requests'
 import type { Session } from './session'
 
 /** Rounds in a row that must bring nothing new: in a random order each of them leaves out one row in fifty. */
@@ -65,9 +68,11 @@ export async function* readRounds<R extends ListRow>(
     quiet = round.fresh === 0 && fits ? quiet + 1 : 0
     // A list that came in one answer is a snapshot. Where none of its rows is wanted, one look at all of them is
     // enough.
-    const isWhole = round.pages === 1 && shown === round.length && shown >= session.longest()
+    const isWhole = round.pages === 1 && shown === round.length && shown >= session.limits.longest()
     if (isWhole || quiet >= (found === 0 && !isChanging ? 1 : quietRounds)) {
-      session.note(infoNote(`${env.list.name}: ${seen.size} ids were held in memory to read what keeps no order.`))
+      session.notes.push(
+        infoNote(`${env.list.name}: ${seen.size} ids were held in memory to read what keeps no order.`),
+      )
       return
     }
   }
@@ -99,22 +104,22 @@ async function* readRound<R extends ListRow>(
 ): AsyncGenerator<ReadItem<R>> {
   const { progress, known } = session
   const comesAgain = watchRepeats()
-  known.startPass()
+  startPass(known)
   for (;;) {
-    const page = await session.ask(window, { offset: round.offset })
+    const page = await askPage(session, window, { offset: round.offset })
     const { rows } = page
     checkBounds(session, window, rows)
     if (page.isRefused) throw refusedOffset(session, round.offset)
     if (rows.length === 0) {
-      if (seen.size === 0 && round.waits > 0 && session.longest() === 0) return
-      if (!(await session.pause(round.waits))) throw missingRows(session)
+      if (seen.size === 0 && round.waits > 0 && session.limits.longest() === 0) return
+      if (!(await pauseBefore(session, round.waits))) throw missingRows(session)
       round.waits += 1
       round.offset = Math.max(0, round.offset - Math.max(1, round.lastLength))
       continue
     }
     if (round.pages > round.mostPages)
       throw incompleteForNow('A3', `${session.env.list.name}: the list does not end, after ${round.pages} pages`)
-    const wanted = new Set(rows.filter((row) => session.isDue(row) && filter(row)))
+    const wanted = new Set(rows.filter((row) => isDue(session, row) && filter(row)))
     const fresh = [...wanted].filter((row) => isNewer(seen, row))
     const keys = keysOf(rows)
     rows.forEach((row, i) => {
@@ -128,14 +133,14 @@ async function* readRound<R extends ListRow>(
     if (comesAgain(round.offset, rows)) throw ignoredOffset(session)
     round.fresh += fresh.length
     round.pages += 1
-    const sent = session.send(fresh)
-    known.add(rows, round.offset, progress.cutoff ?? 0)
+    const sent = sendRows(session, fresh)
+    addRows(known, rows, round.offset, progress.cutoff ?? 0)
     yield toItem(session, sent)
     page.release?.()
     const reached = round.offset + rows.length
-    if (!session.isFull(page)) {
+    if (!isFullPage(session, page)) {
       const length = await findLength(session, window, reached)
-      if (length === undefined || length > reached) session.learnShort(rows.length)
+      if (length === undefined || length > reached) session.limits.learnShort(rows.length)
       // What has been added since the round came near the end belongs to the next one.
       if (length !== undefined) round.length = Math.min(length, round.length ?? length)
     }

@@ -4,8 +4,9 @@ import { listLength, probeCount } from './end'
 import type { ReadItem } from './item'
 import type { ListRow, Window } from './list'
 import { countChanged, readPages } from './pages'
+import { askPage, widest } from './requests'
 import { readRounds } from './rounds'
-import { type Session, startWindow, widest } from './session'
+import { type Session, startWindow } from './session'
 
 /** How often the lengths of a list that changes are compared. */
 const maxTries = 8
@@ -37,11 +38,11 @@ const areAllMentioned = async <R extends ListRow>(session: Session<R>, near: num
   const { name, mentionTime } = session.env.list
   const { page } = await probeCount(session, {}, near)
   if (page.isRefused) {
-    const first = await session.ask({}, { offset: 0 })
+    const first = await askPage(session, {}, { offset: 0 })
     const times = first.rows.map((row) => mentionTime?.(row))
     first.release?.()
     if (times.includes(undefined)) throw refusedOffset(session, near)
-    session.note(
+    session.notes.push(
       warningNote(
         `${name}: the service refuses offset ${near}, so reviews without a mention ` +
           `time could not be looked for. The first ${times.length} reviews all have one.`,

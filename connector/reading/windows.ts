@@ -2,11 +2,14 @@ import { defined } from '../cdk'
 import { Breach, ignoredOffset, incompleteForNow } from './assumptions'
 import { checkBounds } from './bounds'
 import { floorToSecond } from './clock'
-import { isEmptyWindow } from './empty'
+import { isDue, sendRows } from './due-rows'
+import { isEmptyWindow, rememberTimes } from './empty'
 import { listLength, probeCount } from './end'
 import { type ReadItem, toItem } from './item'
+import { addRows } from './known-rows'
 import { type Bounds, describeWindow, keysOf, type ListPage, type ListRow, type RowVersion, type Window } from './list'
 import { readPages } from './pages'
+import { askPage, isFullPage, pauseBefore, prefetchPages } from './requests'
 import { readRounds } from './rounds'
 import { type Session, startWindow } from './session'
 
@@ -17,7 +20,7 @@ const groupSize = 16
 const maxCounts = 16
 
 /** Into how many windows one is divided at most. */
-const mostParts = 32
+const mostWindows = 32
 
 /** More windows at a time come only of windows that do not have fewer rows. */
 const maxWindows = 4096
@@ -27,123 +30,172 @@ const second = 1000
 /** A window that was read in one answer. */
 type ReadWindow = { readonly window: Window; readonly ids: ReadonlySet<string> }
 
+/** A read of windows that are halved. Its members change in place. */
+type Halving<R extends ListRow> = {
+  readonly session: Session<R>
+  /** Still to be read. */
+  left: ReadonlyArray<Window>
+  /** Read, and not counted yet: neighbours. */
+  group: ReadonlyArray<ReadWindow>
+  /** Windows that are read after all of these, in another way. */
+  readonly others: ReadonlyArray<Window>
+  /** Rows of the windows that are counted. */
+  rowCount: number
+  /** About how many rows the window had that was divided last. */
+  estimate: number
+  /**
+   * Whether a window is divided by its estimated length. The first page shows what its order begins with, perhaps not
+   * the rest.
+   */
+  isSampled: boolean
+}
+
+const startHalving = <R extends ListRow>(session: Session<R>): Halving<R> => {
+  const { windows } = session.progress
+  const count = windows.findLastIndex(({ by }) => by === 'halves') + 1
+  const others = windows.slice(count)
+  return {
+    session,
+    left: windows.slice(0, count),
+    group: [],
+    others,
+    rowCount: others[0]?.rows ?? 0,
+    estimate: Number.POSITIVE_INFINITY,
+    isSampled: true,
+  }
+}
+
 /**
  * Reads the windows in front that are to be halved. A window whose answer is shorter than the limit is complete by that
  * one answer, so no order is needed; any other is divided. Windows are counted in groups, since an answer may be cut or
  * empty.
  */
 export async function* readHalves<R extends ListRow>(session: Session<R>): AsyncGenerator<ReadItem<R>> {
-  const { progress, env } = session
-  const others = progress.windows.slice(progress.windows.findLastIndex(({ by }) => by === 'halves') + 1)
-  let left = progress.windows.slice(0, progress.windows.length - others.length)
-  let group: ReadonlyArray<ReadWindow> = []
-  let rowCount = others[0]?.rows ?? 0
-  /**
-   * How many rows the window had that was divided last. The first page shows what its order begins with, perhaps not
-   * the rest.
-   */
-  let estimate = Number.POSITIVE_INFINITY
-  let isSampled = true
-
-  /** Windows stay in the token until they are counted. */
-  const setWindows = (): void => {
-    const [first, ...rest] = others
-    const last = first?.unmentioned ? [{ ...first, rows: rowCount }, ...rest] : others
-    progress.windows = [...group.map(({ window }) => window), ...left, ...last]
-  }
-  const sendPage = async function* ({ rows, release }: ListPage<R>): AsyncGenerator<ReadItem<R>> {
-    const sent = session.send(rows)
-    session.known.add(rows, 0, progress.cutoff ?? 0)
-    setWindows()
-    yield toItem(session, sent)
-    release?.()
-  }
-  const askWindow = async (window: Window): Promise<ListPage<R>> => {
-    const page = await session.ask(window, { offset: 0 })
-    checkBounds(session, window, page.rows)
-    return page
-  }
-  /** Divides a window of which an answer was full; false: it is as small as windows become. */
-  const divideWindow = async (window: Window, { rows, release }: ListPage<R>): Promise<boolean> => {
-    const times = rows.flatMap((row) => env.list.mentionTime?.(row) ?? [])
-    release?.()
-    session.remember(times)
-    if (isSampled) {
-      const before = estimate
-      estimate = await estimateLength(session, window, rows.length)
-      isSampled = estimate < before / 2
+  const halving = startHalving(session)
+  while (halving.left.length > 0 || halving.group.length > 0) {
+    const [window, ...rest] = halving.left
+    if (window === undefined || !fitsGroup(halving.group, window)) {
+      yield* countGroup(halving, halving.group)
+      halving.group = []
+      keepWindows(halving)
+      continue
     }
-    const parts = isSampled ? Math.min(mostParts, Math.ceil(estimate / (0.7 * rows.length))) : 2
-    const windows = (parts > 2 ? divide(window, times, parts) : undefined) ?? halve(window, times)
-    if (windows === undefined) return false
-    left = [...windows, ...left]
-    if (left.length > maxWindows) throw new Breach('A4', 'windows of mention time do not have fewer rows')
-    return true
+    prefetchPages(
+      session,
+      halving.left.slice(0, session.env.concurrency).map((one) => [one, { offset: 0 }]),
+    )
+    const page = await askWindow(session, window)
+    halving.left = rest
+    if (!isFullPage(session, page)) {
+      halving.group = [...halving.group, { window, ids: idsOf(page.rows) }]
+      yield* sendPage(halving, page)
+      continue
+    }
+    if (!(await divideWindow(halving, window, page))) {
+      yield* countGroup(halving, halving.group)
+      halving.group = []
+      session.progress.windows = [{ ...window, by: 'rounds' }, ...halving.left, ...halving.others]
+      yield* readCrowded(halving, window)
+    }
+    keepWindows(halving)
   }
-  const readCrowded = async function* (window: Window): AsyncGenerator<ReadItem<R>> {
-    yield* readSecond(session, window)
-    rowCount += (await listLength(session, window, session.longest())) ?? 0
+}
+
+/** Whether a window is counted together with those of a group: it must be the neighbour of the last one. */
+const fitsGroup = (group: ReadonlyArray<ReadWindow>, window: Window): boolean => {
+  const end = group.at(-1)?.window.before
+  return group.length < groupSize && (group.length === 0 || (end !== undefined && end === startOf(window)))
+}
+
+/** Windows stay in the token until they are counted. */
+const keepWindows = <R extends ListRow>({ session, left, group, others, rowCount }: Halving<R>): void => {
+  const [first, ...rest] = others
+  const last = first?.unmentioned ? [{ ...first, rows: rowCount }, ...rest] : others
+  session.progress.windows = [...group.map(({ window }) => window), ...left, ...last]
+}
+
+const askWindow = async <R extends ListRow>(session: Session<R>, window: Window): Promise<ListPage<R>> => {
+  const page = await askPage(session, window, { offset: 0 })
+  checkBounds(session, window, page.rows)
+  return page
+}
+
+async function* sendPage<R extends ListRow>(
+  halving: Halving<R>,
+  { rows, release }: ListPage<R>,
+): AsyncGenerator<ReadItem<R>> {
+  const { session } = halving
+  const sent = sendRows(session, rows)
+  addRows(session.known, rows, 0, session.progress.cutoff ?? 0)
+  keepWindows(halving)
+  yield toItem(session, sent)
+  release?.()
+}
+
+/** Divides a window of which an answer was full; false: it is as small as windows become. */
+const divideWindow = async <R extends ListRow>(
+  halving: Halving<R>,
+  window: Window,
+  { rows, release }: ListPage<R>,
+): Promise<boolean> => {
+  const { session } = halving
+  const times = rows.flatMap((row) => session.env.list.mentionTime?.(row) ?? [])
+  release?.()
+  rememberTimes(session, times)
+  if (halving.isSampled) {
+    const before = halving.estimate
+    halving.estimate = await estimateLength(session, window, rows.length)
+    halving.isSampled = halving.estimate < before / 2
   }
-  const countGroup = async function* (windows: ReadonlyArray<ReadWindow>): AsyncGenerator<ReadItem<R>> {
-    const [only, ...more] = windows
-    if (only === undefined) return
-    if (await isCounted(session, windows)) {
-      rowCount += countIds(windows)
+  const count = halving.isSampled ? Math.min(mostWindows, Math.ceil(halving.estimate / (0.7 * rows.length))) : 2
+  const windows = (count > 2 ? divide(window, times, count) : undefined) ?? halve(window, times)
+  if (windows === undefined) return false
+  halving.left = [...windows, ...halving.left]
+  if (halving.left.length > maxWindows) throw new Breach('A4', 'windows of mention time do not have fewer rows')
+  return true
+}
+
+async function* readCrowded<R extends ListRow>(halving: Halving<R>, window: Window): AsyncGenerator<ReadItem<R>> {
+  const { session } = halving
+  yield* readSecond(session, window)
+  halving.rowCount += (await listLength(session, window, session.limits.longest())) ?? 0
+}
+
+/** Counts a group, its halves where that fails, and in the end single windows. */
+async function* countGroup<R extends ListRow>(
+  halving: Halving<R>,
+  windows: ReadonlyArray<ReadWindow>,
+): AsyncGenerator<ReadItem<R>> {
+  const [only, ...more] = windows
+  if (only === undefined) return
+  if (await isCounted(halving.session, windows)) {
+    halving.rowCount += countIds(windows)
+    return
+  }
+  if (more.length === 0) return yield* countAgain(halving, only.window)
+  const middle = Math.ceil(windows.length / 2)
+  yield* countGroup(halving, windows.slice(0, middle))
+  yield* countGroup(halving, windows.slice(middle))
+}
+
+/** Reads and counts a single window until both agree. */
+async function* countAgain<R extends ListRow>(halving: Halving<R>, window: Window): AsyncGenerator<ReadItem<R>> {
+  const { session } = halving
+  for (let tries = 0; tries < maxCounts; tries += 1) {
+    const page = await askWindow(session, window)
+    if (isFullPage(session, page)) {
+      if (await divideWindow(halving, window, page)) return
+      return yield* readCrowded(halving, window)
+    }
+    const read = [{ window, ids: idsOf(page.rows) }]
+    yield* sendPage(halving, page)
+    if (await isCounted(session, read, tries > 0)) {
+      halving.rowCount += countIds(read)
       return
     }
-    if (more.length === 0) return yield* countAgain(only.window)
-    const middle = Math.ceil(windows.length / 2)
-    yield* countGroup(windows.slice(0, middle))
-    yield* countGroup(windows.slice(middle))
   }
-  /** Reads and counts a single window until both agree. */
-  const countAgain = async function* (window: Window): AsyncGenerator<ReadItem<R>> {
-    for (let tries = 0; tries < maxCounts; tries += 1) {
-      const page = await askWindow(window)
-      if (session.isFull(page)) {
-        if (await divideWindow(window, page)) return
-        return yield* readCrowded(window)
-      }
-      const read = [{ window, ids: idsOf(page.rows) }]
-      yield* sendPage(page)
-      if (await isCounted(session, read, tries > 0)) {
-        rowCount += countIds(read)
-        return
-      }
-    }
-    const what =
-      `${env.list.name}: an answer with ${describeWindow(window)} ` +
-      'never has as many rows as the service counts there'
-    throw incompleteForNow('A1', what)
-  }
-
-  while (left.length > 0 || group.length > 0) {
-    const [window, ...rest] = left
-    const end = group.at(-1)?.window.before
-    const isNeighbour = window !== undefined && (group.length === 0 || (end !== undefined && end === startOf(window)))
-    if (window === undefined || group.length >= groupSize || !isNeighbour) {
-      yield* countGroup(group)
-      group = []
-      setWindows()
-      continue
-    }
-    session.prefetch(left.slice(0, env.concurrency).map((one) => [one, { offset: 0 }]))
-    const page = await askWindow(window)
-    if (!session.isFull(page)) {
-      left = rest
-      group = [...group, { window, ids: idsOf(page.rows) }]
-      yield* sendPage(page)
-      continue
-    }
-    left = rest
-    if (!(await divideWindow(window, page))) {
-      yield* countGroup(group)
-      group = []
-      progress.windows = [{ ...window, by: 'rounds' }, ...left, ...others]
-      yield* readCrowded(window)
-    }
-    setWindows()
-  }
+  const seen = `${session.env.list.name}: an answer with ${describeWindow(window)} `
+  throw incompleteForNow('A1', `${seen}never has as many rows as the service counts there`)
 }
 
 /** More rows than a page holds have one second: they are read by pages, or in rounds where they keep no order. */
@@ -181,9 +233,9 @@ const isCounted = async <R extends ListRow>(
   const { page, end, isWhole } = await probeCount(session, bounds, ids.size)
   const keys = keysOf(page.rows)
   const others = page.rows.filter(({ id }, i) => !ids.has(keys[i] ?? id))
-  const isRead = !others.some(session.isDue)
+  const isRead = !others.some((row) => isDue(session, row))
   if (isWhole && isRead && page.rows.length > 0 && end === ids.size) return true
-  if (page.rows.length === 0 && page.isRefused !== true) await session.pause(0)
+  if (page.rows.length === 0 && page.isRefused !== true) await pauseBefore(session, 0)
   const [only, ...more] = windows
   // More rows than can stand there, and the very ones that the window begins with.
   const offset = end - page.rows.length
@@ -191,7 +243,7 @@ const isCounted = async <R extends ListRow>(
   if (more.length === 0 && offset > 0 && end > ids.size && isStart) throw ignoredOffset(session)
   // Later changes lengthen a list, and its answers are not cut; but the next answer has them.
   const isCut = end - (isRead && !isAgain ? others.length : 0) > ids.size
-  if (isCut && more.length === 0 && only !== undefined) session.learnShort(only.ids.size)
+  if (isCut && more.length === 0 && only !== undefined) session.limits.learnShort(only.ids.size)
   return false
 }
 
@@ -202,7 +254,7 @@ const estimateLength = async <R extends ListRow>(
   least: number,
 ): Promise<number> => {
   for (let at = 2 * least; ; at *= 2) {
-    const { rows, release } = await session.ask(window, { offset: at, limit: 1 })
+    const { rows, release } = await askPage(session, window, { offset: at, limit: 1 })
     release?.()
     if (rows.length === 0 || at > 2 ** 40) return 0.75 * at
   }
@@ -211,12 +263,12 @@ const estimateLength = async <R extends ListRow>(
 /**
  * Windows that together cover this one, each with about as many rows of the sample; undefined if they are too narrow.
  */
-const divide = (window: Window, times: ReadonlyArray<number>, parts: number): ReadonlyArray<Window> | undefined => {
+const divide = (window: Window, times: ReadonlyArray<number>, count: number): ReadonlyArray<Window> | undefined => {
   const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
   const sorted = [...times].sort((a, b) => a - b)
   const boundaries: number[] = []
-  for (let part = 1; part < parts; part += 1) {
-    const time = sorted[Math.floor((part * sorted.length) / parts)] ?? Number.NaN
+  for (let n = 1; n < count; n += 1) {
+    const time = sorted[Math.floor((n * sorted.length) / count)] ?? Number.NaN
     const boundary = floorToSecond(time)
     const last = boundaries.at(-1) ?? after
     if (boundary > last + narrowest && boundary < before - narrowest) boundaries.push(boundary)

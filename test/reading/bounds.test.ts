@@ -6,7 +6,7 @@ import type { Session } from '../../connector/reading/session'
 import { deletionList, reviewList, serve, type TestRow, testRow } from '../support/read-list'
 
 const at = Date.UTC(2026, 0, 1)
-const sessionOf = (list: List<TestRow>) => ({ env: { list }, remember: () => {} }) as unknown as Session<TestRow>
+const sessionOf = (list: List<TestRow>) => ({ env: { list }, anchors: [] }) as unknown as Session<TestRow>
 const reviews = sessionOf(reviewList(serve(() => [])))
 const rowsAt = (...times: ReadonlyArray<number | undefined>) =>
   times.map((time, id) => testRow(id, at, { mention: time === undefined ? undefined : at + time }))
