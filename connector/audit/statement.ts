@@ -181,7 +181,7 @@ buckets AS (
   SELECT bucket, COUNT(*) AS ids, SUM(row_count) AS row_count,
     ${sum('id_hash')} AS id_digest,
     ${sum('version_hash')} AS version_digest,
-    ${sum(`CAST(id_hash AS ${dialect.decimal}) * row_count`)} AS row_digest${
+    ${sum(`CAST(version_hash AS ${dialect.decimal}) * row_count`)} AS row_digest${
       isDeep ? `,\n    ${sum('content')} AS content_digest` : ''
     }
   FROM hashed

@@ -18,7 +18,14 @@ import {
 import type { CutRecord } from '../export'
 import { selectAttributes } from './attributes'
 import type { AuditLedger, ScanEnd, SourceEnv } from './source-env'
-import { createKeyDigest, createVersionDigests, type StreamDigest } from './version-digest'
+import {
+  addVersion,
+  createKeyDigest,
+  createSentVersions,
+  digestVersions,
+  removeVersions,
+  type StreamDigest,
+} from './version-digest'
 
 /** A record of `sync_audit`: what a run has sent of a stream. */
 const SyncAudit = t.intersection(
@@ -66,7 +73,7 @@ export const reportScanEnd = (
 
 type StreamKeys = Pick<Stream<SourceEnv>, 'name' | 'primaryKey' | 'cursor'>
 
-/** What the hash of a row is made of: parts count by their review, so that one hash serves all of them. */
+/** What the hash of a row is made of: rows made of a review count by that review, so that one hash serves them all. */
 const hashedColumns = ({ primaryKey, cursor }: StreamKeys): ReadonlyArray<string> => {
   const version = O.isSome(cursor) ? [cursor.value] : []
   return primaryKey[0] === 'reviewId' ? ['reviewId', ...version] : [...primaryKey, ...version]
@@ -117,11 +124,11 @@ const tallyRequests = (
     return stream === undefined ? [] : [{ request, stream }]
   })
   const ofReviews = audited.filter(({ stream }) => isOfReview(stream))
-  const versions = createVersionDigests(ofReviews.length)
+  const versions = createSentVersions(ofReviews.length)
   const finish = once(() => {
     const reviews = ofReviews.findIndex(({ stream }) => stream.name === 'reviews')
-    if (reviews >= 0) for (const [id, time] of ledger.deletedTimes) versions.remove(reviews, id, time)
-    return versions.digests()
+    if (reviews >= 0) for (const [id, time] of ledger.deletedTimes) removeVersions(versions, reviews, id, time)
+    return digestVersions(versions)
   })
   const tallies = new Map<string, Tally>()
   const counting = audited.map(({ request, stream }): StreamRequest<unknown> => {
@@ -136,7 +143,7 @@ const tallyRequests = (
       project: (item) => {
         const rows = request.project(item)
         const { id, modifiedTime } = recordOf(item as AuditedItem)
-        versions.add(index, id, modifiedTime, rows.length)
+        addVersion(versions, index, id, modifiedTime, rows.length)
         return rows
       },
     }

@@ -295,7 +295,7 @@ held as (
     sum(row_count) as row_count,
     {{ feedback.sum_of('id_hash') }} as id_digest,
     {{ feedback.sum_of('version_hash') }} as version_digest,
-    sum({{ feedback.as_whole('id_hash') }} * row_count) as row_digest
+    sum({{ feedback.as_whole('version_hash') }} * row_count) as row_digest
   from hashed
   group by bucket
 ),

@@ -1,7 +1,16 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
+import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { createKeyDigest, createVersionDigests, createVersionHash } from '../../connector/streams/version-digest'
+import { bucketsSql } from '../../connector/audit/statement'
+import { openDatabase } from '../../connector/snapshot/store/database'
+import {
+  addVersion,
+  createKeyDigest,
+  createSentVersions,
+  digestVersions,
+  removeVersions,
+} from '../../connector/streams/version-digest'
 import { draws } from '../support/draws'
 
 /** 60 bits of the MD5, as the SQL of an audit computes them. */
@@ -44,28 +53,11 @@ const expected = (all: ReadonlyArray<Sent>) =>
   })
 
 const digestOf = (all: ReadonlyArray<Sent>, limit?: number) => {
-  const digests = createVersionDigests(streams, limit)
+  const sentVersions = createSentVersions(streams, limit)
   for (const { id, version, rows } of all)
-    for (const [stream, count] of rows.entries()) digests.add(stream, id, version, count)
-  return digests.digests()
+    for (const [stream, count] of rows.entries()) addVersion(sentVersions, stream, id, version, count)
+  return digestVersions(sentVersions)
 }
-
-describe('the hash of a version', () => {
-  it('is the start of the MD5 of id and milliseconds', () => {
-    const hash = createVersionHash()
-    fc.assert(
-      fc.property(
-        fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
-        fc.oneof(fc.integer({ min: -8.64e15, max: 8.64e15 }), fc.integer({ min: 1e12, max: 2e12 })),
-        (number, version) => {
-          const { high, low } = hash(String(number), version)
-          expect((BigInt(high) << 28n) + BigInt(low)).toBe(hashOf(`${number}:${version}`))
-        },
-      ),
-      draws(100),
-    )
-  })
-})
 
 describe('the digests of streams', () => {
   it('are those of the newest version that has rows, in whatever order and however often it was sent', () => {
@@ -77,6 +69,23 @@ describe('the digests of streams', () => {
       }),
       draws(100),
     )
+  })
+
+  it('are the sums over rows of an audit, over all its buckets', async () => {
+    const opened = await openDatabase(':memory:')()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    const database = opened.right
+    const all = Array.from({ length: 50 }, (_, n) => ({ id: String(n), version: 1.7e12 + n, rows: [1, n % 3, n % 2] }))
+    for (const [stream, digest] of (digestOf(all) ?? []).entries()) {
+      const reviews = all.filter(({ rows }) => rows[stream] !== 0)
+      const values = reviews.map(({ id, version, rows }) => `('${id}', ${version}::BIGINT, ${rows[stream]})`)
+      const [found] = await database.query(`
+        WITH reviews(id, version, row_count) AS (VALUES ${values.join(', ')}),
+        ${bucketsSql('duckdb', 7, false)}
+        SELECT sum(row_count)::VARCHAR AS rows, sum(row_digest)::VARCHAR AS digest FROM buckets`)
+      expect(found).toEqual({ rows: String(digest.rows), digest: String(digest.digest) })
+    }
+    await database.close()
   })
 
   it('stay exact while their memory grows', () => {
@@ -95,18 +104,18 @@ describe('the digests of streams', () => {
   ])('need no more work a review where there are many whose ids follow each other %s', (_, step) => {
     const rows = 200_000
     for (const first of [1n, 4_000_000_000_000_000n, 8_000_000_000_000_000_000n]) {
-      const digests = createVersionDigests(1)
-      for (let n = 0n; n < rows; n += 1n) digests.add(0, String(first + n * step), 1.7e12, 1)
-      expect(digests.digests()?.[0]?.rows).toBe(rows)
+      const sentVersions = createSentVersions(1)
+      for (let n = 0n; n < rows; n += 1n) addVersion(sentVersions, 0, String(first + n * step), 1.7e12, 1)
+      expect(digestVersions(sentVersions)?.[0]?.rows).toBe(rows)
     }
   })
 
   it('leave out a deleted review, and keep a version that is later than its deletion', () => {
-    const digests = createVersionDigests(2)
-    for (const stream of [0, 1]) for (const id of ['1', '2']) digests.add(stream, id, 1.7e12, 1)
-    digests.add(0, '2', 1.8e12, 1)
-    for (const id of ['1', '2', '3']) digests.remove(0, id, 1.7e12)
-    const [first, second] = digests.digests() ?? []
+    const sentVersions = createSentVersions(2)
+    for (const stream of [0, 1]) for (const id of ['1', '2']) addVersion(sentVersions, stream, id, 1.7e12, 1)
+    addVersion(sentVersions, 0, '2', 1.8e12, 1)
+    for (const id of ['1', '2', '3']) removeVersions(sentVersions, 0, id, 1.7e12)
+    const [first, second] = digestVersions(sentVersions) ?? []
     expect(first).toEqual({ rows: 1, digest: hashOf('2:1800000000000') })
     expect(second?.rows).toBe(2)
   })
