@@ -18,7 +18,7 @@ import {
   type FetchEntities,
 } from './answer'
 import { type Entity, entityKey } from './selection'
-import type { PartitionRows, PartitionTracker } from './state'
+import type { PartitionRows, TakeRows } from './tracker'
 
 /** The entity of a record, under the identifier that it was requested by. */
 export const EntityColumns = t.intersection([
@@ -133,11 +133,11 @@ export const toRows = (
   { name, records }: { readonly name: string; readonly records: RecordBuilder },
   source: SourceEnv,
   entities: ReadonlyArray<Entity>,
-  createTracker: (entity: Entity) => PartitionTracker,
+  startEntity: (entity: Entity) => TakeRows,
 ) => {
   const byKey = new Map(entities.map((entity) => [entityKey(entity), entity]))
   /** Of the entities that have windows left. */
-  const trackers = new Map<string, PartitionTracker>()
+  const started = new Map<string, TakeRows>()
   const refusedKeys = new Set<string>()
   const listedKeys = new Set<string>()
   const nameUnknown = collectUnknownAttributes()
@@ -149,19 +149,19 @@ export const toRows = (
     if (refusedKeys.has(key)) return E.right(noRows)
     if (E.isLeft(result.answer)) {
       refusedKeys.add(key)
-      trackers.delete(key)
+      started.delete(key)
       return E.right({ ...noRows, notes: [refusalWarning(name, result, result.answer.left)] })
     }
-    const trackRows = trackers.get(key) ?? createTracker(entity)
-    if (result.scroll?.isEnd ?? result.to === undefined) trackers.delete(key)
-    else trackers.set(key, trackRows)
+    const takeRows = started.get(key) ?? startEntity(entity)
+    if (result.scroll?.isEnd ?? result.to === undefined) started.delete(key)
+    else started.set(key, takeRows)
     const answer = result.answer.right
     if (answer !== undefined) listedKeys.add(key)
     return pipe(
       answer === undefined ? E.right({ rows: [], unknownPaths: [] }) : buildRecords(entity, answer),
       E.map(({ rows, unknownPaths }) => ({
         entity,
-        ...trackRows(rows, result, cutoff ?? Number.POSITIVE_INFINITY),
+        ...takeRows(rows, result, cutoff ?? Number.POSITIVE_INFINITY),
         ...(listedKeys.has(key) ? {} : { partition: O.none }),
         notes: nameUnknown(unknownPaths).map(warningEvent),
       })),

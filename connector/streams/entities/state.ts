@@ -1,11 +1,9 @@
-import { createHash } from 'node:crypto'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../../api'
 import { configFailure, decodeValue, defined, type Failure, formatIssues } from '../../cdk'
-import type { CutRecord } from '../../export'
 import { floorToSecond } from '../../reading'
 
 /**
@@ -124,20 +122,6 @@ const mostCommonFromDate = (partitions: ReadonlyArray<EntityPartition>): string 
   return [...counts].reduce<readonly [string | undefined, number]>((a, b) => (b[1] > a[1] ? b : a), [undefined, 0])[0]
 }
 
-/** A digest (66 bits) of the hashes of rows by id, independent of their order. */
-const digestRows = (rows: ReadonlyMap<string, string>): string =>
-  createHash('sha256')
-    .update(
-      [...rows]
-        .map(([id, hash]) => `${id} ${hash}`)
-        .sort()
-        .join('\n'),
-    )
-    .digest('base64url')
-    .slice(0, 11)
-
-const hashRow = (text: Uint8Array): string => createHash('sha256').update(text).digest('base64url').slice(0, 11)
-
 const second = 1000
 
 /**
@@ -146,111 +130,6 @@ const second = 1000
  */
 export const nextWindowFrom = (cursor: O.Option<number>, startDate: number, lookback: number): number =>
   floorToSecond(O.isNone(cursor) ? startDate : Math.max(startDate, cursor.value - lookback)) - second
-
-/** The most rows up to the cursor that are held back while an entity is read page by page. */
-const maxHeldRecords = 1000
-
-/** The rows of a window or page to send, and the entity's state after it; none while rows are held back. */
-export type PartitionRows = { readonly rows: ReadonlyArray<CutRecord>; readonly partition: O.Option<EntityPartition> }
-
-/**
- * What rows belong to: a window that ends at `to` (none: the last one), or a page of a reading of all rows of the
- * entity.
- */
-type RowsOrigin =
-  | { readonly to: number | undefined; readonly scroll?: undefined }
-  | { readonly scroll: { readonly reading: number; readonly isEnd: boolean } }
-
-/**
- * Tracks one entity while its windows arrive, in order of time, or its pages, in any order and in several readings.
- * Rows up to the cursor were sent by an earlier run: they are held back until all of them are there, and sent again
- * only if their digest differs from `digest`, that of the state. Too many rows to hold are sent from the next reading;
- * if there is none, or it lacks one of them, the cursor stays, and the next run sends them. Rows before `from` do not
- * belong to the entity's window. `lookback` and `from` in milliseconds.
- */
-export const trackPartition = (cursor: O.Option<number>, digest: string, lookback: number, from: number) => {
-  const ids = new Set<string>()
-  /** Hashes by id: of the rows that `digest` covers, and of those that the next state's digest covers. */
-  const oldHashes = new Map<string, string>()
-  const nextHashes = new Map<string, string>()
-  let heldRecords: CutRecord[] = []
-  let oldCount = 0
-  let lastReading = 0
-  /** The ids of the rows up to the cursor that this reading sends again; none: it sends none. */
-  let resentIds: Set<string> | undefined
-  let isComparing = O.isSome(cursor)
-  const sentUpTo = O.getOrElse(() => Number.NEGATIVE_INFINITY)(cursor)
-
-  const isNew = (record: CutRecord, cutoff: number): boolean => {
-    if (record.modifiedTime < from || record.modifiedTime > cutoff || ids.has(record.id)) return false
-    ids.add(record.id)
-    const hash = hashRow(record.json)
-    if (record.modifiedTime >= floorToSecond(cutoff - lookback)) nextHashes.set(record.id, hash)
-    if (record.modifiedTime > sentUpTo) return true
-    if (record.modifiedTime >= floorToSecond(sentUpTo - lookback)) oldHashes.set(record.id, hash)
-    heldRecords.push(record)
-    oldCount += 1
-    return false
-  }
-
-  /** The rows up to the cursor that are sent again in this reading and have not been. */
-  const takeResent = (records: ReadonlyArray<CutRecord>): ReadonlyArray<CutRecord> =>
-    records.filter(({ id, modifiedTime }) => {
-      if (resentIds === undefined || modifiedTime > sentUpTo || !ids.has(id) || resentIds.has(id)) return false
-      resentIds.add(id)
-      return true
-    })
-
-  const takePage = (
-    records: ReadonlyArray<CutRecord>,
-    { reading, isEnd }: { readonly reading: number; readonly isEnd: boolean },
-    cutoff: number,
-  ): PartitionRows => {
-    const holdsAll = (): boolean => heldRecords.length === oldCount
-    const hasChanged = (): boolean => isComparing && digestRows(oldHashes) !== digest
-    if (reading > lastReading) {
-      if (!holdsAll() && hasChanged()) resentIds = new Set()
-      lastReading = reading
-    }
-    const newRecords = records.filter((record) => isNew(record, cutoff))
-    if (heldRecords.length > maxHeldRecords) heldRecords = []
-    const rows = [...newRecords, ...takeResent(records)]
-    if (!isEnd) return { rows, partition: O.none }
-    const isChanged = hasChanged()
-    const isSent = !isChanged || holdsAll() || resentIds?.size === oldCount
-    return {
-      rows: isChanged && holdsAll() ? [...heldRecords, ...rows] : rows,
-      partition: O.some(
-        isSent
-          ? { fromDate: toInstant(cutoff), digest: digestRows(nextHashes) }
-          : { fromDate: toInstant(sentUpTo), digest: '' },
-      ),
-    }
-  }
-
-  /** `cutoff`: the time that the run reads up to, milliseconds. */
-  return (records: ReadonlyArray<CutRecord>, origin: RowsOrigin, cutoff: number): PartitionRows => {
-    if (origin.scroll !== undefined) return takePage(records, origin.scroll, cutoff)
-    const { to } = origin
-    const newRecords = records.filter((record) => isNew(record, cutoff))
-    const hasAllOld = isComparing && (to === undefined || to > sentUpTo)
-    const changedRecords = hasAllOld && digestRows(oldHashes) !== digest ? heldRecords : []
-    if (hasAllOld) {
-      isComparing = false
-      heldRecords = []
-    }
-    // Windows overlap by a millisecond.
-    const nextCursor = to === undefined ? cutoff : Math.max(sentUpTo, to - 1)
-    return {
-      rows: [...changedRecords, ...newRecords],
-      partition: isComparing
-        ? O.none
-        : O.some({ fromDate: toInstant(nextCursor), digest: to === undefined ? digestRows(nextHashes) : '' }),
-    }
-  }
-}
-
-export type PartitionTracker = ReturnType<typeof trackPartition>
 
 /**
  * Up to when each entity of a state was read, in milliseconds, by entity key; undefined: not read yet. `isWhole`: up to

@@ -47,8 +47,8 @@ import {
   encodeEntityState,
   nextWindowFrom,
   partitionCursor,
-  trackPartition,
 } from './state'
+import { takeRows, trackEntity } from './tracker'
 
 const day = 86_400_000
 
@@ -129,72 +129,83 @@ const readNothing = (
       )
 }
 
-const readPartitions = (
-  definition: EntityDefinition,
-  source: SourceEnv,
-  { stream, syncMode, attributes }: StreamRequest<Row>,
-  previous: EntityStreamState,
-  { entities: allEntities, reviews }: EntitySelection,
-): Feed<Failure, ReaderEvent> => {
-  const isRefresh = syncMode === 'full_refresh'
-  const entities = rotateEntities(allEntities, previous.next)
-  const lookback = Math.max(minLookback, source.feedback.lookbackDays * day)
-  const partitions = startPartitions(allEntities, previous)
-  const partitionOf = (entity: Entity): EntityPartition => partitions[entityKey(entity)] ?? {}
-  const cursorOf = (entity: Entity): O.Option<number> => partitionCursor(partitionOf(entity))
-  const windowFrom = (entity: Entity): number => nextWindowFrom(cursorOf(entity), source.startDate, lookback)
-  const resultToRows = toRows(definition, source, entities, (entity) =>
-    trackPartition(cursorOf(entity), partitionOf(entity).digest ?? '', lookback, windowFrom(entity)),
-  )
-  // The next full refresh keeps nothing of this one.
-  const isFirst = (entity: Entity): boolean => isRefresh || O.isNone(cursorOf(entity))
-  const groups = groupEntities(definition.maxIdentifiers, entities, windowFrom, isFirst)
-  const { fetch, serviceTime } = watchServiceTime(definition.createFetch(source), source.now)
-  const [least, greatest] = entities.reduce<readonly [number, number]>(
-    ([min, max], entity) => {
-      const cursor = O.getOrElse(() => Number.NEGATIVE_INFINITY)(cursorOf(entity))
-      return [Math.min(min, cursor), Math.max(max, cursor)]
-    },
-    [Number.POSITIVE_INFINITY, O.getOrElse(() => Number.NEGATIVE_INFINITY)(previous.fromDate)],
-  )
-  const readSince = O.some(startAfterRun(previous.readSince, source.startDate, least - lookback))
-  /** By the clock here before the first answer: where every window lies in the future, nothing is asked for. */
-  const checkFuture = (): E.Either<Failure, void> => {
-    const time = serviceTime() ?? source.now()
-    const failure =
-      futureStartFailure(source.startDate, time) ??
-      (isAheadOfService(greatest - lookback, time) ? futureCursorFailure(greatest, time) : undefined)
-    return failure === undefined ? E.right(undefined) : E.left(failure)
-  }
-  // A checkpoint is built later from the entries that the log has now: it must not include any that follow.
-  const log: Array<readonly [key: string, partition: EntityPartition]> = []
-  /** `last`: the entities behind which the next run begins. */
-  const createCheckpoint = (last: Pick<EntityGroup, 'kind' | 'ids'> | undefined, isEnd = false): ReaderEvent => {
-    const count = log.length
-    const isTimeKnown = serviceTime() !== undefined
-    return {
-      _tag: 'Checkpoint',
-      stream,
-      state: () =>
-        encodeEntityState(O.getOrElse(() => source.startDate)(previous.fromDate), {
-          // A start date that may yet be refused is not remembered.
-          readSince: isTimeKnown ? readSince : previous.readSince,
-          filters: digestEntityFilters(source),
-          partitions: { ...partitions, ...Object.fromEntries(log.slice(0, count)) },
-          reviews,
-          refreshing: !isEnd && isRefresh,
-          next: last && keyAfter(entities, last),
-        }),
-    }
-  }
-  const select = selectAttributes(attributes)
+/** A run of a stream. `log` and `incompleteKeys` grow as it reads. */
+type Run = {
+  readonly definition: EntityDefinition
+  readonly source: SourceEnv
+  readonly stream: string
+  readonly select: ReturnType<typeof selectAttributes>
+  readonly isRefresh: boolean
+  readonly previous: EntityStreamState
+  readonly reviews: EntitySelection['reviews']
+  /** In the order in which they are read. */
+  readonly entities: ReadonlyArray<Entity>
+  /** Where each entity begins. */
+  readonly partitions: EntityPartitions
+  readonly lookback: number
+  /** The least and the greatest cursor, milliseconds; that of the stream is one for the greatest. */
+  readonly least: number
+  readonly greatest: number
+  readonly serviceTime: () => number | undefined
+  /** A checkpoint is built later from the entries that the log has now: it must not include any that follow. */
+  readonly log: Array<readonly [key: string, partition: EntityPartition]>
   /** The entities that could not be read completely. */
-  const incompleteKeys: string[] = []
-  const toEvents = ({ results, cutoff, notes, last }: RunResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
+  readonly incompleteKeys: string[]
+}
+
+const partitionOf = ({ partitions }: Run, entity: Entity): EntityPartition => partitions[entityKey(entity)] ?? {}
+
+const cursorOf = (run: Run, entity: Entity): O.Option<number> => partitionCursor(partitionOf(run, entity))
+
+const windowFrom = (run: Run, entity: Entity): number =>
+  nextWindowFrom(cursorOf(run, entity), run.source.startDate, run.lookback)
+
+/** By the clock here before the first answer: where every window lies in the future, nothing is asked for. */
+const checkFuture = (run: Run): E.Either<Failure, void> => {
+  const { source, lookback, greatest, serviceTime } = run
+  const time = serviceTime() ?? source.now()
+  const failure =
+    futureStartFailure(source.startDate, time) ??
+    (isAheadOfService(greatest - lookback, time) ? futureCursorFailure(greatest, time) : undefined)
+  return failure === undefined ? E.right(undefined) : E.left(failure)
+}
+
+/** `last`: the entities behind which the next run begins. */
+const createCheckpoint = (
+  run: Run,
+  last: Pick<EntityGroup, 'kind' | 'ids'> | undefined,
+  isEnd = false,
+): ReaderEvent => {
+  const { source, stream, previous, partitions, entities, reviews, isRefresh, lookback, log } = run
+  const count = log.length
+  // A start date that may yet be refused is not remembered.
+  const isTimeKnown = run.serviceTime() !== undefined
+  return {
+    _tag: 'Checkpoint',
+    stream,
+    state: () =>
+      encodeEntityState(O.getOrElse(() => source.startDate)(previous.fromDate), {
+        readSince: isTimeKnown
+          ? O.some(startAfterRun(previous.readSince, source.startDate, run.least - lookback))
+          : previous.readSince,
+        filters: digestEntityFilters(source),
+        partitions: { ...partitions, ...Object.fromEntries(log.slice(0, count)) },
+        reviews,
+        refreshing: !isEnd && isRefresh,
+        next: last && keyAfter(entities, last),
+      }),
+  }
+}
+
+/** The events of what was read of some entities; `resultToRows` makes rows of it. */
+const toEvents =
+  (run: Run, resultToRows: ReturnType<typeof toRows>) =>
+  ({ results, cutoff, notes, last }: RunResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
-      checkFuture(),
+      checkFuture(run),
       E.flatMap(() => E.traverseArray((result: (typeof results)[number]) => resultToRows(result, cutoff))(results)),
       E.map((entityRows) => {
+        const { source, stream, log, incompleteKeys, select } = run
         if (cutoff !== undefined) reportScanEnd(source, [stream], { cutoff, isCertified: false, isResumed: false })
         for (const { answer, ...entity } of results)
           if (E.isLeft(answer) && !concernsEntity(answer.left)) incompleteKeys.push(entityKey(entity))
@@ -205,42 +216,67 @@ const readPartitions = (
           ...notes.map((note): ReaderEvent => ({ _tag: 'Note', ...note })),
           ...entityRows.flatMap((each) => each.notes),
           ...(rows.length === 0 ? [] : [{ _tag: 'Rows', stream, rows } as const]),
-          createCheckpoint(last),
+          createCheckpoint(run, last),
         ]
       }),
     )
-  /** An overwrite with what was read would delete the rows of the entities that were not. */
-  const isIncomplete = (): boolean => isRefresh && incompleteKeys.length > 0
 
+/** The last checkpoint. An overwrite with what was read would delete the rows of the entities that were not. */
+const endRun = (run: Run, first: EntityGroup | undefined): Feed<Failure, ReaderEvent> => {
+  const count = run.isRefresh ? run.incompleteKeys.length : 0
+  return feedOf<Failure, ReaderEvent>(
+    pipe(
+      checkFuture(run),
+      E.map(() => createCheckpoint(run, first, count === 0)),
+    ),
+    ...(count === 0 ? [] : [E.left(incompleteFailure(run.definition, count))]),
+  )
+}
+
+const readPartitions = (
+  definition: EntityDefinition,
+  source: SourceEnv,
+  { stream, syncMode, attributes }: StreamRequest<Row>,
+  previous: EntityStreamState,
+  selection: EntitySelection,
+): Feed<Failure, ReaderEvent> => {
+  const { fetch, serviceTime } = watchServiceTime(definition.createFetch(source), source.now)
+  const entities = rotateEntities(selection.entities, previous.next)
+  const partitions = startPartitions(selection.entities, previous)
+  const { least, greatest } = cursorRange(partitions, previous)
+  const run: Run = {
+    definition,
+    source,
+    stream,
+    select: selectAttributes(attributes),
+    isRefresh: syncMode === 'full_refresh',
+    previous,
+    reviews: selection.reviews,
+    entities,
+    partitions,
+    lookback: Math.max(minLookback, source.feedback.lookbackDays * day),
+    least,
+    greatest,
+    serviceTime,
+    log: [],
+    incompleteKeys: [],
+  }
+  const from = (entity: Entity): number => windowFrom(run, entity)
+  // The next full refresh keeps nothing of this one.
+  const isFirst = (entity: Entity): boolean => run.isRefresh || O.isNone(cursorOf(run, entity))
+  const groups = groupEntities(definition.maxIdentifiers, entities, from, isFirst)
+  const resultToRows = toRows(definition, source, entities, (entity) =>
+    takeRows(trackEntity(cursorOf(run, entity), partitionOf(run, entity).digest ?? '', run.lookback, from(entity))),
+  )
+  const { now, concurrency } = source
+  const reading = { operation: definition, fetch: withJoinedBlocks(definition, fetch, entities), now, concurrency }
   return pipe(
     // Only the beginning of the next run moves, and only where there is another one.
     feedOf<Failure, ReaderEvent>(
-      ...(groups.length > 1 && E.isRight(checkFuture()) ? [E.right(createCheckpoint(groups[0]))] : []),
+      ...(groups.length > 1 && E.isRight(checkFuture(run)) ? [E.right(createCheckpoint(run, groups[0]))] : []),
     ),
-    concatFeed(() =>
-      pipe(
-        readEntities(
-          {
-            operation: definition,
-            fetch: withJoinedBlocks(definition, fetch, entities),
-            now: source.now,
-            concurrency: source.concurrency,
-          },
-          entities,
-          groups,
-        ),
-        flatMapFeedEither(toEvents),
-      ),
-    ),
-    concatFeed(() =>
-      feedOf<Failure, ReaderEvent>(
-        pipe(
-          checkFuture(),
-          E.map(() => createCheckpoint(groups[0], !isIncomplete())),
-        ),
-        ...(isIncomplete() ? [E.left(incompleteFailure(definition, incompleteKeys.length))] : []),
-      ),
-    ),
+    concatFeed(() => pipe(readEntities(reading, entities, groups), flatMapFeedEither(toEvents(run, resultToRows)))),
+    concatFeed(() => endRun(run, groups[0])),
   )
 }
 
@@ -251,6 +287,20 @@ const startPartitions = (entities: ReadonlyArray<Entity>, { partitions }: Entity
       return [entityKey(entity), { ...partition, ...seenMember(entity) }]
     }),
   )
+
+const cursorRange = (
+  partitions: EntityPartitions,
+  { fromDate }: EntityStreamState,
+): { readonly least: number; readonly greatest: number } => {
+  let least = Number.POSITIVE_INFINITY
+  let greatest = O.getOrElse(() => Number.NEGATIVE_INFINITY)(fromDate)
+  for (const partition of Object.values(partitions)) {
+    const cursor = O.getOrElse(() => Number.NEGATIVE_INFINITY)(partitionCursor(partition))
+    least = Math.min(least, cursor)
+    greatest = Math.max(greatest, cursor)
+  }
+  return { least, greatest }
+}
 
 const incompleteFailure = ({ name }: EntityDefinition, count: number): Failure =>
   transientFailure(
