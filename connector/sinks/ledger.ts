@@ -96,7 +96,8 @@ export const formatPlan = (
   return [
     {
       level: 'info',
-      message: `locations: ${creates.length} created, ${updates.length} updated, ${deactivations.length} to deactivate.`,
+      message:
+        `locations: ${creates.length} created, ${updates.length} updated, ` + `${deactivations.length} to deactivate.`,
     },
     ...(listAll ? [...list('create', creates), ...list('update', updates)] : []),
     ...list('deactivate', deactivations),

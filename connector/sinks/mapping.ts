@@ -255,11 +255,10 @@ export const createMappingReporter = (
         findColumnName(columns, attribute) !== undefined &&
         !sources.has(attribute.toLowerCase()),
     )
-    if (dryRun)
-      inform(
-        `${streamName}: sent are ` +
-          `${used.map(({ attribute, column }) => (attribute === column ? attribute : `${attribute} (column ${column})`)).join(', ')}.`,
-      )
+    const names = used.map(({ attribute, column }) =>
+      attribute === column ? attribute : `${attribute} (column ${column})`,
+    )
+    if (dryRun) inform(`${streamName}: sent are ${names.join(', ')}.`)
     if (unsent.length > 0)
       warn(
         `${streamName}: the columns ${unsent.join(', ')} have names of attributes and are not ` +

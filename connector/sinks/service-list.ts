@@ -131,7 +131,8 @@ const planDeactivations = ({ service, input, ledger, deactivateUnlisted }: Servi
 const maxNamedLocations = 10
 
 const listNames = (locations: ReadonlyArray<LocationKey>): string =>
-  `${locations.slice(0, maxNamedLocations).map(formatLocation).join(', ')}${locations.length > maxNamedLocations ? ' and others' : ''}`
+  locations.slice(0, maxNamedLocations).map(formatLocation).join(', ') +
+  (locations.length > maxNamedLocations ? ' and others' : '')
 
 const foreignNotes = (foreign: ReadonlyArray<LocationKey>): ReadonlyArray<SinkNote> =>
   foreign.length === 0

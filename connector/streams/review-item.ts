@@ -43,7 +43,8 @@ const readReviewFields = (record: CutRecord): ReviewFields => {
   const { json } = record
   const members = locateFields(record)
   const { modifiedTime } = members
-  const modifiedTimeMember = `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawFieldText(json, modifiedTime)}`
+  const modifiedTimeText = modifiedTime === undefined ? 'null' : rawFieldText(json, modifiedTime)
+  const modifiedTimeMember = `"reviewModifiedTime":${modifiedTimeText}`
   return {
     json,
     members,

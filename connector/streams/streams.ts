@@ -137,16 +137,17 @@ export const selectStreams = (
   if (names === undefined) return E.right(all)
   const selected = names.split(',').map((name) => name.trim())
   const unknown = selected.filter((name) => !all.some((stream) => stream.name === name))
-  return unknown.length > 0
-    ? E.left(
-        configFailure(
-          `--select names ${unknown.join(', ')}, which does not exist.${unknown.flatMap((name) => (name in keysOfStreams ? [` ${name} is there with ${keysOfStreams[name]} in the config.`] : [])).join('')} Choose among ${all.map(({ name }) => name).join(', ')}.${suggestName(
-            unknown[0] ?? '',
-            all.map(({ name }) => name),
-          )}`,
-        ),
-      )
-    : E.right(all.filter(({ name }) => selected.includes(name)))
+  if (unknown.length === 0) return E.right(all.filter(({ name }) => selected.includes(name)))
+  const known = all.map(({ name }) => name)
+  const hints = unknown.flatMap((name) =>
+    name in keysOfStreams ? [` ${name} is there with ${keysOfStreams[name]} in the config.`] : [],
+  )
+  return E.left(
+    configFailure(
+      `--select names ${unknown.join(', ')}, which does not exist.${hints.join('')} ` +
+        `Choose among ${known.join(', ')}.${suggestName(unknown[0] ?? '', known)}`,
+    ),
+  )
 }
 
 const feedbackStreams: ReadonlyArray<Stream<SourceEnv>> = [

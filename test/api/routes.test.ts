@@ -116,7 +116,8 @@ const exchanges: Record<string, Exchange> = {
       })(),
     request:
       'GET ' +
-      '/gateway/api/bsr/comments?locationId=L+1&page=1&minThreshold=0&showComments=false&additionalFields=a&additionalFields=b',
+      '/gateway/api/bsr/comments?locationId=L+1&page=1&minThreshold=0&showComments=false' +
+      '&additionalFields=a&additionalFields=b',
     header: 'Access-Token',
     answer: {
       status: { code: '200', message: 'success', type: null },
@@ -314,7 +315,8 @@ describe('a transparency response', () => {
 
   test('keeps comment ids beyond 2^53', async () => {
     const response = await retrieve(
-      '{"status":{"message":"success"},"data":{"entities":[{"id":"1","comments":[{"id":9007199254740993,"mentionTime":"2026-01-02T00:00:00Z"}]}]}}',
+      '{"status":{"message":"success"},"data":{"entities":[{"id":"1","comments":' +
+        '[{"id":9007199254740993,"mentionTime":"2026-01-02T00:00:00Z"}]}]}}',
     )
     expect(E.isRight(response) && response.right.data.entities[0]?.comments?.[0]?.id).toBe(9007199254740993n)
   })

@@ -65,7 +65,7 @@ test('forgets pages older than the last 32, but no row that a later page has bro
   expect([79, 80, 5000].map((id) => hasId(known, String(id)))).toEqual([false, true, true])
 })
 
-test('gives a tail with the last rows, and a seventh of the others of this pass, in the order of their positions', () => {
+test('gives a tail with the last rows, and a seventh of the others of this pass, in order', () => {
   const known = createKnownRows([])
   addRows(known, [row(500)], 0, cutoff)
   startPass(known)

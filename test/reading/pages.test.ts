@@ -37,7 +37,7 @@ test.each([
 })
 
 describe('pages of a quiet list', () => {
-  test('each begin with rows of the one before, and a probe asks for the last four rows and what stands behind them', async () => {
+  test('each begin with rows of the one before, and a probe asks for the last four rows and the next', async () => {
     const outcome = await readAll(reviewList(serve(() => all)))
     expect(offsets(outcome)).toEqual(['0+50', '40+50', '80+50', '120+50', '160+50', '186+40'])
     expect(outcome.ids).toEqual(all.map(({ id }) => id))

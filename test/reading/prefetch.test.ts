@@ -76,7 +76,7 @@ const readPages = async ({
 const flushEvents = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('prefetched pages', () => {
-  it('are as many as allowed if the service is slow, so that eight at a time cost an eighth of the waiting', async () => {
+  it('are as many as allowed if the service is slow: eight at a time cost an eighth of the waiting', async () => {
     const { offsets, mostPending, waitTime } = await readPages({ answerTime: 200, workTime: 5, pages: 80 })
     expect(offsets).toEqual([...new Set(offsets)])
     expect(mostPending).toBe(8)

@@ -92,7 +92,7 @@ describe('a resume token', () => {
     expect(isResumable({ ...planned, filters: digestFilters({ sources: [2] }) })(token)).toBe(false)
   })
 
-  test('of several streams that share a read is the least advanced one, and none if they belong to several reads', () => {
+  test('of streams that share a read is the least advanced one, and none if they belong to several reads', () => {
     const further: ResumeToken = { ...token, pages: 9 }
     expect(leastAdvancedToken([further, token, further])).toEqual(O.some(token))
     expect(leastAdvancedToken([])).toEqual(O.none)

@@ -384,7 +384,7 @@ describe('reconciling with a list', () => {
     expect((await reconcile([unknown('D')], [{ code: 'D' }], 'whole', 50, refuse)).appended).toEqual([])
   })
 
-  it('announces a location again that a record has deactivated, and forgets none that was accepted or had no answer', async () => {
+  it('announces a location again that a record deactivated, and forgets none accepted or unanswered', async () => {
     const appended: Array<string> = []
     const answers: Array<TE.TaskEither<ApiError, LocationSyncResult>> = []
     const target = createTestTarget({

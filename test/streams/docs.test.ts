@@ -85,8 +85,9 @@ const intro = `# Streams
 Every stream that the source reads. A test generates this page from the codecs. Types are those of the JSON schemas in
 [catalog/](../catalog); every attribute except keys and cursor may be null or absent. Times are in UTC.
 
-A child record has the \`reviewModifiedTime\` of the version of its review that it was read from. When a review changes, the
-children that it no longer has are not sent again, and a warehouse still has them. This query gives only the current ones:
+A child record has the \`reviewModifiedTime\` of the version of its review that it was read from. When a review changes,
+the children that it no longer has are not sent again, and a warehouse still has them. This query gives only the current
+ones:
 
 \`\`\`sql
 SELECT child.*
@@ -98,30 +99,32 @@ LEFT JOIN "deleted_reviews" AS deletion
 WHERE deletion."id" IS NULL
 \`\`\`
 
-The names are quoted, since PostgreSQL and others fold unquoted ones. Where a loader has stored them in lower case, as PyAirbyte and
-some targets do, write them in lower case unless the database is DuckDB, which minds neither. BigQuery quotes with backticks.
+The names are quoted, since PostgreSQL and others fold unquoted ones. Where a loader has stored them in lower case, as
+PyAirbyte and some targets do, write them in lower case unless the database is DuckDB, which minds neither. BigQuery
+quotes with backticks.
 
-The later of a review and its deletion counts. At the same millisecond the review wins, since the service serves only reviews
-that are not deleted: it has been restored. Tombstones (\`deletes: tombstones\`) and the snapshot follow the same rule.
+The later of a review and its deletion counts. At the same millisecond the review wins, since the service serves only
+reviews that are not deleted: it has been restored. Tombstones (\`deletes: tombstones\`) and the snapshot follow the
+same rule.
 
 \`feedback snapshot\` and \`feedback sync\` do this themselves.
 
-\`comments\`, \`transparency_reviews\` and \`entity_ratings\` are read by entity: the persons, locations and roll-ups that \`entities\`
-in the config names, and with \`entities.from_reviews\` those that reviews name (if no selected stream is made of reviews, the
-source searches them once, and later only the new ones).
+\`comments\`, \`transparency_reviews\` and \`entity_ratings\` are read by entity: the persons, locations and roll-ups
+that \`entities\` in the config names, and with \`entities.from_reviews\` those that reviews name (if no selected stream
+is made of reviews, the source searches them once, and later only the new ones).
 
-1. Each entity has its own cursor, and each run goes back \`feedback_lookback_days\` from it (at least a day), because a late
-   response does not change the time of a row; the rows are sent only if one of them is new or has changed.
-2. Up to 50 entities are asked for together, and those that one answer does not have completely are read one by one, in steps of
-   time that fit a page; only a service that ignores \`fromDate\` and \`toDate\` is read page by page, by \`scrollKey\` or \`page\`, until
-   two readings agree.
-3. We promise every row that is there during the whole run, if the service applies the dates, or if its keys or pages lead to the
-   end.
-4. Where that cannot be shown, a warning names the entity and what was seen, its state stays where it is, the other entities are
-   read, and the next run asks again; a full refresh ends INCOMPLETE then, since it would delete the entity's rows.
-5. We don't promise deletions, of which the service does not tell here (a deleted comment stays in the warehouse until the stream is
-   refreshed), and rows older than the days in which a service answers, which a warning tells.
-
+1. Each entity has its own cursor, and each run goes back \`feedback_lookback_days\` from it (at least a day), because a
+   late response does not change the time of a row; the rows are sent only if one of them is new or has changed.
+2. Up to 50 entities are asked for together, and those that one answer does not have completely are read one by one, in
+   steps of time that fit a page; only a service that ignores \`fromDate\` and \`toDate\` is read page by page, by
+   \`scrollKey\` or \`page\`, until two readings agree.
+3. We promise every row that is there during the whole run, if the service applies the dates, or if its keys or pages
+   lead to the end.
+4. Where that cannot be shown, a warning names the entity and what was seen, its state stays where it is, the other
+   entities are read, and the next run asks again; a full refresh ends INCOMPLETE then, since it would delete the
+   entity's rows.
+5. We don't promise deletions, of which the service does not tell here (a deleted comment stays in the warehouse until
+   the stream is refreshed), and rows older than the days in which a service answers, which a warning tells.
 `
 
 it('docs/streams.md shows every stream with its attributes and an example', async () => {

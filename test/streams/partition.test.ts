@@ -15,7 +15,7 @@ const serves =
     inclusive ? time >= after && time <= before : time > after && time < before
 
 describe('partitionWindows', () => {
-  it('gives each process every count-th month, open at both ends, and what has no mention time to the last process', () => {
+  it('gives each process every count-th month, and what has no mention time to the last process', () => {
     expect([0, 1].map((index) => partitionWindows({ index, count: 2 }, start, now, {}))).toEqual([
       [
         { before: toMillis('2024-02-01T00:00:00.000Z') },

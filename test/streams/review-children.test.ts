@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { projectRows } from '../support/review-rows'
 
 const big = '9223372036854775806'
-const review = `{"id":${big},"modifiedTime":"2026-01-02T03:04:05.678Z","location":{"id":9007199254740993,"name":"Nörd"},
+const review = `{"id":${big},"modifiedTime":"2026-01-02T03:04:05.678Z",
+  "location":{"id":9007199254740993,"name":"Nörd"},
   "provider":{"name":"no id"},"source":null,"taskDetails":{"id":3,"status":"pending"},
   "contents":[{"question":"without id","sentiments":[{"id":1}]},
     {"id":11,"response":"a }, \\"b\\"","sentiments":[

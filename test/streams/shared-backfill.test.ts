@@ -6,7 +6,7 @@ import { streams } from '../../connector/streams/streams'
 import { createSourceEnv, readAll } from '../support/in-process'
 import { startChangingSandbox } from '../support/sandbox'
 
-it('eight processes read a changing service without loss, and one connection continues from their merged state', async () => {
+it('eight processes read a changing service without loss, and one continues from their merged state', async () => {
   const { sandbox, now, stopChanges } = await startChangingSandbox({
     reviews: 300,
     years: 1,

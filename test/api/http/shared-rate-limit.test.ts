@@ -35,7 +35,7 @@ test('the id of a limit differs by service and application and names neither', (
   expect(sharedLimiterId(new URL('https://feedback.example/b'), 'my-app')).not.toBe(id)
 })
 
-test('requests fail at once where Redis is out of reach, with a message that has its host but not its password', async () => {
+test('requests fail at once where Redis is out of reach, and the message has its host but no password', async () => {
   const port = await freePort()
   const limiter = createTestLimiter({ max_concurrency: 1 }, { redis_url: `redis://:r3dis-pass@127.0.0.1:${port}` })
   const answers = [await limiter.schedule(async () => 1)(), await limiter.schedule(async () => 1)()]
@@ -103,7 +103,7 @@ describe.skipIf(missingRedis !== undefined)('a limit in a real Redis', () => {
     expect(peak).toBe(3)
   })
 
-  test('survives the death of Redis: what is under way succeeds, what waits fails, and a new Redis is used', async () => {
+  test('survives the death of Redis: what is under way succeeds, what waits fails, a new Redis is used', async () => {
     const redis = await startRedis()
     const limiter = createTestLimiter({ max_concurrency: 1 }, { redis_url: redis.url })
     let finish = () => undefined as unknown

@@ -63,7 +63,8 @@ describe('cutter', () => {
       cut(
         reviewPage(
           reviewJson(
-            '"rating":"five","contents":[{"id":1},{"id":"x","sentiments":[{"id":1},7],"noOfSentiments":9223372036854775808}],' +
+            '"rating":"five","contents":[{"id":1},{"id":"x","sentiments":[{"id":1},7],' +
+              '"noOfSentiments":9223372036854775808}],' +
               '"mentionTime":"2024-02-30T00:00:00Z","brand":{}',
           ),
         ),
@@ -71,7 +72,8 @@ describe('cutter', () => {
     ).rows
     expect(Buffer.from(row?.json ?? []).toString()).toBe(
       reviewJson(
-        '"rating":null,"contents":[{"id":1},{"id":null,"sentiments":null,"noOfSentiments":null}],"mentionTime":null,"brand":null',
+        '"rating":null,"contents":[{"id":1},{"id":null,"sentiments":null,"noOfSentiments":null}],' +
+          '"mentionTime":null,"brand":null',
       ),
     )
     expect(row?.changes?.map(({ field }) => field)).toEqual([
@@ -235,7 +237,8 @@ describe('undeclared attributes', () => {
     const { rows, unknownPaths } = expectCut(cut(page))
     expect(Buffer.from(rows[0]?.json ?? []).toString()).toBe(
       reviewJson(
-        '"rating":1,"contents":[{"tone":1},{"tone":2}],"unknown_attributes":{"mood":{"x":[1]},"unknown_attributes":{"y":1}}',
+        '"rating":1,"contents":[{"tone":1},{"tone":2}],' +
+          '"unknown_attributes":{"mood":{"x":[1]},"unknown_attributes":{"y":1}}',
       ),
     )
     expect(unknownPaths).toEqual(['reviews.mood', 'reviews.unknown_attributes', 'reviews.contents.tone'])
@@ -375,13 +378,15 @@ describe('privacy', () => {
       cutText(
         cut,
         reviewJson(
-          '"visitRecordId":"secret","contents":[{"sentiments":[{"feature":"secret"}],"id":1},{"r\\u0065sponse":"gr\\u00fcn","sentiments":3}],' +
+          '"visitRecordId":"secret","contents":[{"sentiments":[{"feature":"secret"}],"id":1},' +
+            '{"r\\u0065sponse":"gr\\u00fcn","sentiments":3}],' +
             '"engagement":[{"engagement":"secret","engagementTime":null}],"taskDetails":{"id":9007199254740993}',
         ),
       ),
     ).toBe(
       reviewJson(
-        '"contents":[{"id":1},{"r\\u0065sponse":"#4"}],"engagements":[{"engagementTime":null}],"taskDetails":{"id":"#9007199254740993"}',
+        '"contents":[{"id":1},{"r\\u0065sponse":"#4"}],"engagements":[{"engagementTime":null}],' +
+          '"taskDetails":{"id":"#9007199254740993"}',
       ),
     )
     const twice = cutText(
