@@ -129,8 +129,8 @@ export const defects: Readonly<Record<string, Defect>> = {
     'reading/pages',
     'pagesAhead',
     (pagesAhead) =>
-      (_, ...others) =>
-        pagesAhead(40, ...others),
+      (session, ...others) =>
+        pagesAhead({ ...session, env: { ...session.env, concurrency: 40 } }, ...others),
   ),
   'state before its visits': declared('cdk/write/acknowledge', 'createAckQueue', (create) => (options) => {
     const queue = create(options)
@@ -351,12 +351,7 @@ export const defects: Readonly<Record<string, Defect>> = {
     ...stream,
     reader: { ...stream.reader, isLast: undefined },
   })),
-  'a deleted review counted in the audit': declared(
-    'streams/version-digest',
-    'createVersionDigests',
-    (create) =>
-      (...args) => ({ ...create(...args), remove: () => undefined }),
-  ),
+  'a deleted review counted in the audit': declared('streams/version-digest', 'removeVersions', () => () => undefined),
   'tokens beside the rate': declared(
     'api/http/token',
     'createExchangeTokenSource',
