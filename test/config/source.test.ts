@@ -1,6 +1,5 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { destinationFormat } from '../../connector/cli/feedback-destination'
 import { sourceFormat } from '../../connector/config/source'
 
 const right = {
@@ -196,83 +195,5 @@ describe('the configuration of the source', () => {
   it('names keys without effect, at any depth', () => {
     const result = sourceFormat.decode({ ...right, pagesize: 1, rate_limit: { per_minute: 3 } })
     expect(E.isRight(result) && result.right.unknownKeys).toEqual(['pagesize', 'rate_limit.per_minute'])
-  })
-})
-
-describe('the configuration of the destination', () => {
-  const { start_date: _, ...given } = right
-
-  it('gets every default', () => {
-    expect(destinationFormat.decode(given)).toMatchObject(
-      E.right({
-        unknownKeys: [],
-        config: {
-          mapping: { visit_records: {}, locations: {} },
-          max_rejects_percent: 10,
-          max_visit_age_days: 30,
-          batch_size: 100,
-          max_batch_age_seconds: 5,
-          reconcile: {},
-          max_deactivations_percent: 10,
-          dry_run: false,
-          rate_limit: { max_concurrency: 4 },
-        },
-      }),
-    )
-  })
-
-  it('takes null for an attribute that is not to be sent, and an object for a stream', () => {
-    const mapping = { visit_records: { phone: null, email: 'mail' } }
-    expect(destinationFormat.decode({ ...given, mapping, streams: { users: 'visit_records' } })).toMatchObject(
-      E.right({ unknownKeys: [], config: { mapping, streams: { users: 'visit_records' }, map_by_name: false } }),
-    )
-    for (const streams of [{ users: 'visits' }, ['users'], 'visit_records']) {
-      const wrong = destinationFormat.decode({ ...given, streams })
-      expect(E.isLeft(wrong) && wrong.left.message).toContain('The config is wrong: streams')
-    }
-  })
-
-  it('names attributes that do not exist, and values that are wrong', () => {
-    const unknown = destinationFormat.decode({ ...given, mapping: { visit_records: { mail: 'x' } } })
-    expect(E.isRight(unknown) && unknown.right.unknownKeys).toEqual(['mapping.visit_records.mail'])
-    const wrong = destinationFormat.decode({ ...given, mapping: { visit_records: { email: 5 } }, on_reject: 'stop' })
-    expect(E.isLeft(wrong) && wrong.left.message).toMatch(/mapping\.visit_records\.email.*on_reject must be one of/)
-  })
-})
-
-describe.each([
-  ['source', sourceFormat.spec],
-  ['destination', destinationFormat.spec],
-])('spec/%s.json', (name, spec) => {
-  it('is the schema of the codec', async () => {
-    await expect(`${JSON.stringify(spec, null, 2)}\n`).toMatchFileSnapshot(`../../spec/${name}.json`)
-  })
-
-  const walk = (schema: unknown, path: string): ReadonlyArray<readonly [string, Record<string, unknown>]> => {
-    if (typeof schema !== 'object' || schema === null) return []
-    const inner = Object.entries(schema).flatMap(([key, value]) => walk(value, `${path}/${key}`))
-    return path.split('/').at(-2) === 'properties' ? [[path, schema as Record<string, unknown>], ...inner] : inner
-  }
-  const settings = walk(spec, '')
-
-  it('gives every key a title, a description and its order', () => {
-    for (const [path, setting] of settings)
-      expect(setting, path).toMatchObject({
-        title: expect.any(String),
-        description: expect.any(String),
-        order: expect.any(Number),
-      })
-  })
-
-  it('marks every secret and shows an example of every value', () => {
-    for (const [path, setting] of settings) {
-      if (/token$|secret$/.test(path)) expect(setting, path).toMatchObject({ airbyte_secret: true, writeOnly: true })
-      if (setting.type !== 'object' && !('const' in setting)) expect(setting, path).toHaveProperty('examples')
-    }
-  })
-
-  it('has no anyOf, allOf, not, nor a property with several types', () => {
-    expect(JSON.stringify(spec)).not.toMatch(/"(anyOf|allOf|not)":/)
-    for (const [path, { type }] of settings) expect(typeof type, path).toBe('string')
   })
 })
