@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The dbt package on a snapshot, and on tables of a Meltano target and of Airbyte in a real PostgreSQL: one line for
-# each scenario, then `N passed, N failed`. Needs a build (npm ci), Python 3.10 to 3.12, PyPI and PostgreSQL; says what it
-# skips if they are missing.
+# each scenario, then `N passed, N failed`. Needs a build (npm ci), Python 3.10 to 3.12, PyPI and PostgreSQL; says what
+# it skips if they are missing.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source test/slow/environments.sh

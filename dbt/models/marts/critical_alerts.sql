@@ -2,8 +2,14 @@
 with judged as (
   select
     facts.*,
-    case when facts.open_task = 1 and facts.age_days >= {{ var('alert_open_days') }} then true else false end as is_overdue,
-    case when facts.closed_task = 0 and facts.review_score < {{ var('alert_score') }} then true else false end as is_low_score,
+    case
+      when facts.open_task = 1 and facts.age_days >= {{ var('alert_open_days') }} then true
+      else false
+    end as is_overdue,
+    case
+      when facts.closed_task = 0 and facts.review_score < {{ var('alert_score') }} then true
+      else false
+    end as is_low_score,
     case when facts.open_liabilities > 0 and facts.severity_level = 3 then true else false end as is_high_liability
   from {{ ref('review_facts') }} as facts
 )

@@ -1,5 +1,5 @@
--- The deleted reviews by source and month of deletion. The source is null where no version of the review was kept. A source has the
--- name of its review that was deleted last.
+-- The deleted reviews by source and month of deletion. The source is null where no version of the review was kept. A
+-- source has the name of its review that was deleted last.
 with named as (
   select source_id, nullif(trim(source_name), '') as source_name, max(deleted_time) as deleted_time
   from {{ ref('deleted_reviews_current') }}
@@ -8,7 +8,10 @@ with named as (
 ),
 
 ranked as (
-  select source_id, source_name, row_number() over (partition by source_id order by deleted_time desc, source_name) as place
+  select
+    source_id,
+    source_name,
+    row_number() over (partition by source_id order by deleted_time desc, source_name) as place
   from named
 ),
 

@@ -1,5 +1,5 @@
--- Every figure beside that of the month before. Each region, location and source has all months from its first to the last of all
--- reviews: without reviews a count is 0, and an average is null. Its first month has no month before.
+-- Every figure beside that of the month before. Each region, location and source has all months from its first to the
+-- last of all reviews: without reviews a count is 0, and an average is null. Its first month has no month before.
 with monthly as (
   select *
   from {{ ref('scope_monthly') }}
@@ -139,7 +139,10 @@ listed as (
 compared as (
   select
     listed.*,
-    lag(listed.month) over (partition by listed.scope, listed.key, listed.metric order by listed.month) as previous_month,
+    lag(listed.month) over (
+      partition by listed.scope, listed.key, listed.metric
+      order by listed.month
+    ) as previous_month,
     lag(listed.value) over (partition by listed.scope, listed.key, listed.metric order by listed.month) as last_value
   from listed
 ),
@@ -147,7 +150,9 @@ compared as (
 paired as (
   select
     compared.*,
-    case when {{ feedback.add_months('compared.previous_month', 1) }} = compared.month then compared.last_value end as previous_value
+    case
+      when {{ feedback.add_months('compared.previous_month', 1) }} = compared.month then compared.last_value
+    end as previous_value
   from compared
 )
 

@@ -1,5 +1,6 @@
--- The providers with at least min_reviews reviews. The estimate is a Bayesian mean: each provider starts with ten ratings at the
--- average of all reviews, with the spread of ratings from 1 to 5; low and high are the ends of its 95 % interval.
+-- The providers with at least min_reviews reviews. The estimate is a Bayesian mean: each provider starts with ten
+-- ratings at the average of all reviews, with the spread of ratings from 1 to 5; low and high are the ends of its 95 %
+-- interval.
 with overall as (
   select
     avg(rating) as mean,
@@ -8,13 +9,19 @@ with overall as (
 ),
 
 provider_names as (
-  select provider_id, provider_name, row_number() over (partition by provider_id order by modified_time desc, provider_name) as place
+  select
+    provider_id,
+    provider_name,
+    row_number() over (partition by provider_id order by modified_time desc, provider_name) as place
   from {{ ref('review_facts') }}
   where provider_id is not null and provider_name is not null
 ),
 
 provider_npis as (
-  select provider_id, provider_npi, row_number() over (partition by provider_id order by modified_time desc, provider_npi) as place
+  select
+    provider_id,
+    provider_npi,
+    row_number() over (partition by provider_id order by modified_time desc, provider_npi) as place
   from {{ ref('review_facts') }}
   where provider_id is not null and provider_npi is not null
 ),
@@ -52,9 +59,17 @@ select
   estimated.reviews,
   estimated.rated,
   {{ feedback.round_to('estimated.average_rating', 2) }} as average_rating,
-  case when estimated.rated > 0 then {{ feedback.round_to('least(5, greatest(0, estimated.estimate))', 2) }} end as rating_estimate,
-  case when estimated.rated > 0 then {{ feedback.round_to('least(5, greatest(0, estimated.estimate - estimated.margin))', 2) }} end as rating_low,
-  case when estimated.rated > 0 then {{ feedback.round_to('least(5, greatest(0, estimated.estimate + estimated.margin))', 2) }} end as rating_high,
+  case
+    when estimated.rated > 0 then {{ feedback.round_to('least(5, greatest(0, estimated.estimate))', 2) }}
+  end as rating_estimate,
+  case
+    when estimated.rated > 0
+    then {{ feedback.round_to('least(5, greatest(0, estimated.estimate - estimated.margin))', 2) }}
+  end as rating_low,
+  case
+    when estimated.rated > 0
+    then {{ feedback.round_to('least(5, greatest(0, estimated.estimate + estimated.margin))', 2) }}
+  end as rating_high,
   {{ feedback.round_to('estimated.average_score', 2) }} as average_score,
   estimated.positive,
   estimated.neutral,

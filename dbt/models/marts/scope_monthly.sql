@@ -1,5 +1,5 @@
--- The figures of each month, of all reviews and of each region, location and source; region_monthly and others are parts of it. A
--- location and a source have the name of their review that changed last.
+-- The figures of each month, of all reviews and of each region, location and source; region_monthly and others are
+-- parts of it. A location and a source have the name of their review that changed last.
 with facts as (
   select
     month,
@@ -60,7 +60,8 @@ figures as (
     sum(case when sentiment = 'positive' then 1 else 0 end) as positive,
     sum(case when sentiment = 'neutral' then 1 else 0 end) as neutral,
     sum(case when sentiment = 'negative' then 1 else 0 end) as negative,
-    {{ feedback.share("sum(case when sentiment = 'negative' then 1 else 0 end)", 'count(sentiment)') }} as share_negative,
+    {{ feedback.share("sum(case when sentiment = 'negative' then 1 else 0 end)", 'count(sentiment)') }}
+      as share_negative,
     sum(task) as tasks,
     sum(open_task) as open_tasks,
     sum(closed_task) as closed_tasks,

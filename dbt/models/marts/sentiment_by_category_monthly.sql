@@ -8,7 +8,8 @@ select
   sum(case when lower(trim(sentiments.tonality)) = 'positive' then 1 else 0 end) as positive,
   sum(case when lower(trim(sentiments.tonality)) = 'neutral' then 1 else 0 end) as neutral,
   sum(case when lower(trim(sentiments.tonality)) = 'negative' then 1 else 0 end) as negative,
-  {{ feedback.round_to('avg(case when sentiments.score between 0 and 5 then sentiments.score end)', 2) }} as average_score
+  {{ feedback.round_to('avg(case when sentiments.score between 0 and 5 then sentiments.score end)', 2) }}
+    as average_score
 from {{ ref('review_sentiments_current') }} as sentiments
 inner join {{ ref('review_facts') }} as facts on facts.review_id = sentiments.review_id
 where facts.month is not null

@@ -1,5 +1,5 @@
--- Each location with its ratings, answers and open liabilities. It starts with ten ratings at the mean of all reviews, with the spread
--- of ratings from 1 to 5; low and high are the ends of the 95 % interval.
+-- Each location with its ratings, answers and open liabilities. It starts with ten ratings at the mean of all reviews,
+-- with the spread of ratings from 1 to 5; low and high are the ends of the 95 % interval.
 with facts as (
   select
     location_id,
@@ -51,7 +51,9 @@ estimates as (
   select
     locations.*,
     named.location_name,
-    case when locations.rated > 0 then (10 * overall.mean + locations.rating_sum) / (10 + locations.rated) end as estimate,
+    case
+      when locations.rated > 0 then (10 * overall.mean + locations.rating_sum) / (10 + locations.rated)
+    end as estimate,
     1.96 * overall.deviation / sqrt(10 + locations.rated) as margin
   from locations
   left join named on named.location_id = locations.location_id and named.place = 1
@@ -65,8 +67,16 @@ select
   rated,
   {{ feedback.round_to('average_rating', 2) }} as average_rating,
   {{ feedback.round_to('estimate', 2) }} as rating_estimate,
-  case when estimate is null then null when estimate - margin < 0 then 0 else {{ feedback.round_to('estimate - margin', 2) }} end as rating_low,
-  case when estimate is null then null when estimate + margin > 5 then 5 else {{ feedback.round_to('estimate + margin', 2) }} end as rating_high,
+  case
+    when estimate is null then null
+    when estimate - margin < 0 then 0
+    else {{ feedback.round_to('estimate - margin', 2) }}
+  end as rating_low,
+  case
+    when estimate is null then null
+    when estimate + margin > 5 then 5
+    else {{ feedback.round_to('estimate + margin', 2) }}
+  end as rating_high,
   {{ feedback.round_to('average_score', 2) }} as average_score,
   {{ feedback.share('answered', 'reviews') }} as answered,
   {{ feedback.round_to('median_hours', 1) }} as median_hours_to_answer,

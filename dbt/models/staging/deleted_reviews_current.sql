@@ -1,4 +1,5 @@
--- The reviews that are deleted, with what is known of them: the row that is still in the warehouse, or an older version of it.
+-- The reviews that are deleted, with what is known of them: the row that is still in the warehouse, or an older version
+-- of it.
 with kept as (
   select review_id, modified_time, mention_time, source, extracted_time
   from {{ ref('stg_feedback__review_rows') }}
@@ -17,15 +18,22 @@ with kept as (
 ),
 
 mentions as (
-  select review_id, mention_time, row_number() over (partition by review_id order by modified_time desc, extracted_time desc) as place
+  select
+    review_id,
+    mention_time,
+    row_number() over (partition by review_id order by modified_time desc, extracted_time desc) as place
   from kept
   where mention_time is not null
 ),
 
 sources as (
-  select review_id, source, row_number() over (partition by review_id order by modified_time desc, extracted_time desc) as place
+  select
+    review_id,
+    source,
+    row_number() over (partition by review_id order by modified_time desc, extracted_time desc) as place
   from kept
-  where {{ feedback.json_value('source', 'id') }} is not null or nullif(trim({{ feedback.json_value('source', 'name') }}), '') is not null
+  where {{ feedback.json_value('source', 'id') }} is not null
+    or nullif(trim({{ feedback.json_value('source', 'name') }}), '') is not null
 ),
 
 versions as (
@@ -36,7 +44,10 @@ versions as (
 
 select
   deletions.review_id,
-  coalesce(case when deletions.reported_time > versions.modified_time then deletions.reported_time end, deletions.deleted_time) as deleted_time,
+  coalesce(
+    case when deletions.reported_time > versions.modified_time then deletions.reported_time end,
+    deletions.deleted_time
+  ) as deleted_time,
   {{ feedback.json_value('sources.source', 'id', 'bigint') }} as source_id,
   {{ feedback.json_value('sources.source', 'name') }} as source_name,
   mentions.mention_time

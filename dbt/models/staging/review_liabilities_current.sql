@@ -7,7 +7,8 @@ select
   {{ feedback.json_value('liabilities.item', 'severity.level', 'bigint') }} as severity_level,
   {{ feedback.json_value('liabilities.item', 'severity.name') }} as severity,
   {{ feedback.json_value('liabilities.item', 'categoryName') }} as category,
-  {{ feedback.json_value('liabilities.item', 'justification') if with_text else feedback.null_of('text') }} as justification
+  {{ feedback.json_value('liabilities.item', 'justification') if with_text else feedback.null_of('text') }}
+    as justification
 from (
   {{ feedback.json_items(ref('stg_feedback__contents'), ['review_id', 'content_id'], 'liabilities') | indent(2) }}
 ) as liabilities

@@ -1,4 +1,5 @@
--- The questions and responses of the current reviews, with their sentiments and liabilities as documents where these come from `reviews`.
+-- The questions and responses of the current reviews, with their sentiments and liabilities as documents where these
+-- come from `reviews`.
 {%- if feedback.parts_of_reviews('contents') %}
 select
   contents.review_id,

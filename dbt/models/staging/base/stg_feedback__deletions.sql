@@ -1,4 +1,5 @@
--- The last deletion of each review that was ever deleted, restored ones too: of the stream `deleted_reviews` and of tombstones.
+-- The last deletion of each review that was ever deleted, restored ones too: of the stream `deleted_reviews` and of
+-- tombstones.
 with deletions as (
   select review_id, deleted_time, deleted_time as reported_time
   from (
@@ -14,7 +15,10 @@ with deletions as (
   union all
   select review_id, deleted_time, {{ feedback.null_of('time') }} as reported_time
   from (
-    {{ feedback.read_stream('_deletions', [['review_id', 'bigint', ['id']], ['deleted_time', 'time', ['time']]]) | indent(4) }}
+    {{ feedback.read_stream('_deletions', [
+      ['review_id', 'bigint', ['id']],
+      ['deleted_time', 'time', ['time']],
+    ]) | indent(4) }}
   ) as tombstones
 )
 

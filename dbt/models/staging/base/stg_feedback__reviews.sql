@@ -1,4 +1,5 @@
--- The newest version of each review that is not deleted. The later of a review and its deletion counts, at the same instant the review.
+-- The newest version of each review that is not deleted. The later of a review and its deletion counts, at the same
+-- instant the review.
 with versions as (
   select
     review_rows.*,

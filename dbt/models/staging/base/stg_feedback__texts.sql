@@ -1,12 +1,15 @@
--- What reviewers wrote, a line for each response. A number, or the answer to a rating question, is left out unless the question is a free one.
+-- What reviewers wrote, a line for each response. A number, or the answer to a rating question, is left out unless the
+-- question is a free one.
+{%- set number = '[-+]?[0-9]+([.,][0-9]+)?[[:space:]]*(%|(/|of|out of)[[:space:]]*[0-9]+)?' %}
+{%- set rating_types = 'rating|scale|score|nps|number|numeric|rank|slider' %}
 with responses as (
   select
     review_id,
     position,
     response,
     coalesce(lower(question_type) like 'free form%', false) as is_free,
-    {{ feedback.matches('response', '^[[:space:]]*[-+]?[0-9]+([.,][0-9]+)?[[:space:]]*(%|(/|of|out of)[[:space:]]*[0-9]+)?[[:space:]]*$') }} as is_number,
-    coalesce({{ feedback.matches('lower(question_type)', 'rating|scale|score|nps|number|numeric|rank|slider') }}, false) as is_rating
+    {{ feedback.matches('response', '^[[:space:]]*' ~ number ~ '[[:space:]]*$') }} as is_number,
+    coalesce({{ feedback.matches('lower(question_type)', rating_types) }}, false) as is_rating
   from {{ ref('stg_feedback__contents') }}
 ),
 
