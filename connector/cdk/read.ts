@@ -90,9 +90,9 @@ type ReadProgress = {
   readonly isMade: boolean
   pendingState: O.Option<() => unknown>
   lastText: O.Option<string>
-  running: boolean
+  isRunning: boolean
   /** Its records since the last checkpoint that was sent, or those that its rows are made of. */
-  read: number
+  recordCount: number
   lastCheckpointAt: number
   /** Its next checkpoint is sent. */
   isDue: boolean
@@ -113,8 +113,8 @@ async function* readGroup<Env>(
       isMade: requests[i]?.derives === true && stream.derivation?._tag !== 'record',
       pendingState: O.none,
       lastText: O.none,
-      running: false,
-      read: 0,
+      isRunning: false,
+      recordCount: 0,
       lastCheckpointAt: run.now(),
       isDue: false,
     })
@@ -200,7 +200,7 @@ const isCheckpointDue = <Env>(
   { checkpointInterval: { records, millis }, now }: ReadRun<Env>,
   group: ReadonlyArray<ReadProgress>,
 ): boolean =>
-  group.reduce((sum, { read }) => sum + read, 0) >= records * group.length ||
+  group.reduce((sum, { recordCount }) => sum + recordCount, 0) >= records * group.length ||
   group.some(({ pendingState, lastCheckpointAt }) => O.isSome(pendingState) && now() - lastCheckpointAt >= millis)
 
 function* sharedMessages(
@@ -211,9 +211,9 @@ function* sharedMessages(
   const open = names.flatMap((name) => progressByStream.get(name) ?? [])
   if (rows.length === 0 || open.length === 0) return
   for (const progress of open) {
-    if (!progress.running) yield { _tag: 'Running', stream: progress.name }
-    progress.running = true
-    progress.read += rows.length
+    if (!progress.isRunning) yield { _tag: 'Running', stream: progress.name }
+    progress.isRunning = true
+    progress.recordCount += rows.length
   }
   yield { _tag: 'SharedRecords', streams: open.map(({ name }) => name), rows, hasUndeclared, at }
 }
@@ -224,9 +224,9 @@ function* recordMessages(
   at: number,
 ): Generator<Message> {
   if (rows.length === 0) return
-  if (!progress.running) yield { _tag: 'Running', stream: progress.name, ...defined({ total }) }
-  progress.running = true
-  progress.read += rows.length
+  if (!progress.isRunning) yield { _tag: 'Running', stream: progress.name, ...defined({ total }) }
+  progress.isRunning = true
+  progress.recordCount += rows.length
   yield { _tag: 'Records', stream: progress.name, rows, at }
 }
 
@@ -247,8 +247,8 @@ function* checkpointMessages(progress: ReadProgress, at: number): Generator<Mess
   progress.isDue = false
   if (O.isSome(progress.lastText) && progress.lastText.value === text) return
   progress.lastText = O.some(text)
-  yield { _tag: 'Checkpoint', stream: progress.name, state, count: progress.isMade ? Number.NaN : progress.read }
-  progress.read = 0
+  yield { _tag: 'Checkpoint', stream: progress.name, state, count: progress.isMade ? Number.NaN : progress.recordCount }
+  progress.recordCount = 0
 }
 
 const syncModeOf = <Env>(stream: Stream<Env>, { syncMode }: StreamSelection) =>

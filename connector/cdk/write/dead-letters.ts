@@ -60,62 +60,81 @@ const isCutShort = async (file: FileHandle, size: number): Promise<boolean> => {
 export const isFileAt = async (path: string, file: FileHandle): Promise<boolean> =>
   (await stat(path).catch(() => undefined))?.ino === (await file.stat()).ino
 
+type DeadLetterFile = {
+  readonly path: string
+  /** The lines that are not written yet. */
+  unwritten: Array<string>
+  /** The end of all writes that were started. */
+  writing: Promise<void>
+  /** Only its owner may read it. */
+  isPrivate: boolean
+  /** Its name is on the disk. */
+  isNameSafe: boolean
+}
+
 /**
  * Appends JSON lines to a file that only its owner may read, since the records hold data of people; one that exists is
  * made so.
  */
 export const openDeadLetterFile = (path: string): DeadLetters => {
-  let unwritten: Array<string> = []
-  let writing: Promise<void> = Promise.resolve()
-  let isPrivate = false
-  let isNameSafe = false
-
-  /**
-   * Undefined: there is no such file; false: it is a pipe or a device. A file system without permissions leaves the
-   * file as it is.
-   */
-  const makePrivate = async (): Promise<boolean | undefined> => {
-    const found = await stat(path).catch(() => undefined)
-    if (found?.isFile() === true && !isPrivate && (found.mode & 0o077) !== 0)
-      await chmod(path, 0o600).catch(() => undefined)
-    isPrivate = true
-    return found?.isFile()
-  }
-  /** Returns whether the text is in the file that has this name by now. */
-  const append = async (text: string, isFile: boolean): Promise<boolean> => {
-    const file = await open(path, isFile ? 'a+' : 'a', 0o600)
-    try {
-      const { size } = await file.stat()
-      await file.appendFile(isFile && size > 0 && (await isCutShort(file, size)) ? `\n${text}` : text)
-      if (!isFile) return true
-      await file.sync()
-      return await isFileAt(path, file)
-    } finally {
-      await file.close()
-    }
-  }
-  const write = async (): Promise<void> => {
-    if (unwritten.length === 0) {
-      if (!isPrivate) await makePrivate()
-      return
-    }
-    const text = unwritten.join('')
-    unwritten = []
-    const isFile = (await makePrivate()) ?? true
-    // Another run may have put a new file in its place in between, which lacks the letters: better twice than lost.
-    if (!(await append(text, isFile))) await append(text, isFile)
-    // Also where the file was there before: the run that created it may have been killed in between.
-    if (isFile && !isNameSafe) await syncFolder(path)
-    isNameSafe = true
+  const letters: DeadLetterFile = {
+    path,
+    unwritten: [],
+    writing: Promise.resolve(),
+    isPrivate: false,
+    isNameSafe: false,
   }
   return {
     add: (letter) => {
-      unwritten.push(formatDeadLetter(letter))
+      letters.unwritten.push(formatDeadLetter(letter))
     },
     flush: () => {
-      writing = writing.then(write)
-      return writing
+      letters.writing = letters.writing.then(() => writeLetters(letters))
+      return letters.writing
     },
+  }
+}
+
+const writeLetters = async (letters: DeadLetterFile): Promise<void> => {
+  const { path } = letters
+  if (letters.unwritten.length === 0) {
+    if (!letters.isPrivate) await makePrivate(letters)
+    return
+  }
+  const text = letters.unwritten.join('')
+  letters.unwritten = []
+  const isFile = (await makePrivate(letters)) ?? true
+  // Another run may have put a new file in its place in between, which lacks the letters: better twice than lost.
+  if (!(await appendLetters(path, text, isFile))) await appendLetters(path, text, isFile)
+  // Also where the file was there before: the run that created it may have been killed in between.
+  if (isFile && !letters.isNameSafe) await syncFolder(path)
+  letters.isNameSafe = true
+}
+
+/**
+ * Undefined: there is no such file; false: it is a pipe or a device. A file system without permissions leaves the file
+ * as it is.
+ */
+const makePrivate = async (letters: DeadLetterFile): Promise<boolean | undefined> => {
+  const { path, isPrivate } = letters
+  const found = await stat(path).catch(() => undefined)
+  if (found?.isFile() === true && !isPrivate && (found.mode & 0o077) !== 0)
+    await chmod(path, 0o600).catch(() => undefined)
+  letters.isPrivate = true
+  return found?.isFile()
+}
+
+/** Returns whether the text is in the file that has this name by now. */
+const appendLetters = async (path: string, text: string, isFile: boolean): Promise<boolean> => {
+  const file = await open(path, isFile ? 'a+' : 'a', 0o600)
+  try {
+    const { size } = await file.stat()
+    await file.appendFile(isFile && size > 0 && (await isCutShort(file, size)) ? `\n${text}` : text)
+    if (!isFile) return true
+    await file.sync()
+    return await isFileAt(path, file)
+  } finally {
+    await file.close()
   }
 }
 
