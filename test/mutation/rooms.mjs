@@ -21,6 +21,7 @@ export const rooms = {
       'earlier-runs.ts': ['earlier-runs.test.ts', 'stream-load.test.ts', 'writer.test.ts'],
       'evolve.ts': ['evolve.test.ts', 'open-loads.test.ts', 'writer.test.ts'],
       'load-end.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
+      'load-rows.ts': ['commit-tables.test.ts', 'writer-messages.test.ts', 'writer.test.ts'],
       'lookups.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts'],
       'merge.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts', 'old-rows.test.ts', 'commit.test.ts'],
       'open-loads.ts': ['open-loads.test.ts', 'stream-load.test.ts', 'writer.test.ts'],

@@ -1,6 +1,6 @@
 import { tombstoneColumnNames } from '../../cdk'
 import type { Database } from '../store/database'
-import { toCursorRange, updateLoadsSql, updateRowCountsSql } from '../store/metadata'
+import { updateRowCountsSql } from '../store/metadata'
 import {
   type Column,
   findReviewReference,
@@ -12,6 +12,7 @@ import { type Change, findCursorRange, loadsOf, type Received, withLoads } from 
 import { saveLoadStatesSql } from './earlier-runs'
 import { addColumns, findUndeclaredColumns, mapToColumns } from './evolve'
 import { activateGeneration, finishRefresh } from './generations'
+import { toCursorRange, updateLoadsSql } from './load-rows'
 import type { ReviewBatch } from './lookups'
 import { applyKnownDeletions, applyTombstones, mergeRows, removeOldChildren } from './merge'
 import { findUndeclaredMembers, type SharedResult, writeShared } from './shared'

@@ -1,6 +1,6 @@
 import type { StreamInfo } from '../../cdk'
 import { type Database, instantSql, quoteLiteral } from '../store/database'
-import { countRowsSql, declareStreams, listStreamMetadata, type StreamMetadata } from '../store/metadata'
+import { countRowsSql, listStreamMetadata, type StreamMetadata } from '../store/metadata'
 import { listStreamTables, type Table } from '../store/tables'
 import { mapToColumns, prepareTable, requireStream } from './evolve'
 import { createLoad, type Load } from './stream-load'
@@ -28,7 +28,7 @@ export const openLoads = (
     const tables = await listStreamTables(db)
     const known = await listStreamMetadata(db)
     const last = Number(await db.scalar('SELECT coalesce(max(load), 0) FROM _loads'))
-    const streams: { readonly info: StreamInfo; readonly load: Load }[] = []
+    const streams: DeclaredLoad[] = []
     for (const info of infos) {
       const names = [...known.map(({ stream }) => stream), ...streams.map(({ load }) => load.stream)]
       const metadata = known.find(({ stream }) => stream === info.name)
@@ -40,18 +40,22 @@ export const openLoads = (
     return streams.map(({ load }) => load)
   })
 
+type DeclaredLoad = { readonly info: StreamInfo; readonly load: Load }
+
 /** Writes the rows of the loads in the metadata tables. */
 const declareLoads = async (
   db: Database,
   run: number,
-  streams: ReadonlyArray<{ readonly info: StreamInfo; readonly load: Load }>,
+  streams: ReadonlyArray<DeclaredLoad>,
   now: number,
 ): Promise<void> => {
-  const declared = streams.map(({ info, load }) => ({
-    info,
-    target: { ...load.target, ...mapToColumns(load.table, load.target) },
-  }))
-  await declareStreams(db, declared)
+  const isOneOf = (some: typeof streams) => `stream IN (${some.map(({ info }) => quoteLiteral(info.name)).join(', ')})`
+  await db.run(`
+    DELETE FROM _streams WHERE ${isOneOf(streams)};
+    INSERT INTO _streams (stream, schema, primary_key, cursor, generation, refreshing, rows)
+    VALUES ${streams.map(streamRowSql).join(', ')}`)
+  const resets = streams.filter(({ load }) => load.target.resetsState)
+  if (resets.length > 0) await db.run(`DELETE FROM _state WHERE ${isOneOf(resets)}`)
   const rows = streams.map(({ info: { name, syncMode }, load: { id, target } }) => {
     const texts = [quoteLiteral(name), quoteLiteral(syncMode)]
     return `(${[id, run, ...texts, instantSql(now), 0, countRowsSql(name), target.generation, "'running'"].join(', ')})`
@@ -59,6 +63,19 @@ const declareLoads = async (
   await db.run(`
     INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status)
     VALUES ${rows.join(', ')}`)
+}
+
+const streamRowSql = ({ info: { name, schema }, load: { table, target } }: DeclaredLoad): string => {
+  const { key, cursor } = mapToColumns(table, target)
+  return `(${[
+    quoteLiteral(name),
+    `${quoteLiteral(JSON.stringify(schema))}::JSON`,
+    `[${key.map(quoteLiteral).join(', ')}]::VARCHAR[]`,
+    cursor === undefined ? 'NULL' : quoteLiteral(cursor),
+    target.generation,
+    target.minimumGeneration > 0,
+    countRowsSql(name),
+  ].join(', ')})`
 }
 
 const openLoad = async (

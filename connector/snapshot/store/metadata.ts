@@ -1,6 +1,6 @@
-import type { SourceState, StreamInfo } from '../../cdk'
+import type { SourceState } from '../../cdk'
 import { type Database, instantSql, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
-import { type Column, type ColumnType, historyTableName, type Table } from './tables'
+import { type Column, historyTableName, type Table } from './tables'
 import type { CellValue } from './values'
 
 /**
@@ -54,101 +54,9 @@ export const listStreamMetadata = async (db: Database): Promise<ReadonlyArray<St
 /** The number of rows of a table. */
 export const countRowsSql = (table: string): string => `(SELECT count(*) FROM ${quoteIdentifier(table)})`
 
-/** Writes the streams' rows in `_streams`. */
-export const declareStreams = async (
-  db: Database,
-  streams: ReadonlyArray<{
-    readonly info: StreamInfo
-    readonly target: {
-      /** The columns of the key; empty if every record is a row. */
-      readonly key: ReadonlyArray<string>
-      readonly cursor: string | undefined
-      readonly generation: number
-      readonly minimumGeneration: number
-      /** Deletes the saved state too. */
-      readonly resetsState: boolean
-    }
-  }>,
-): Promise<void> => {
-  const rows = streams.map(({ info, target }) => {
-    const key = `[${target.key.map(quoteLiteral).join(', ')}]::VARCHAR[]`
-    return (
-      `(${quoteLiteral(info.name)}, ${quoteLiteral(JSON.stringify(info.schema))}::JSON, ` +
-      `${key}, ${target.cursor === undefined ? 'NULL' : quoteLiteral(target.cursor)}, ` +
-      `${target.generation}, ${target.minimumGeneration > 0}, ${countRowsSql(info.name)})`
-    )
-  })
-  const columns = 'stream, schema, primary_key, cursor, generation, refreshing, rows'
-  const isOneOf = (names: ReadonlyArray<string>) => `stream IN (${names.map(quoteLiteral).join(', ')})`
-  await db.run(`
-    DELETE FROM _streams WHERE ${isOneOf(streams.map(({ info }) => info.name))};
-    INSERT INTO _streams (${columns}) VALUES ${rows.join(', ')}`)
-  const resets = streams.filter(({ target }) => target.resetsState).map(({ info }) => info.name)
-  if (resets.length > 0) await db.run(`DELETE FROM _state WHERE ${isOneOf(resets)}`)
-}
-
 /** A cursor as `_loads` keeps it: times in UTC with milliseconds, other values as DuckDB prints them. */
 export const cursorSql = (column: Column, value: string): string =>
   column.type === 'TIMESTAMPTZ' ? `strftime(${value}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ')` : `${value}::VARCHAR`
-
-/** SQL of the least and the greatest cursor in a table `t` of records, as text; `type`: the type to compare them as. */
-export type CursorRange = {
-  readonly table: string
-  readonly least: string
-  readonly greatest: string
-  readonly type: ColumnType
-}
-
-export const toCursorRange = (column: Column, table: string): CursorRange => {
-  const endSql = (aggregate: 'min' | 'max') => cursorSql(column, `${aggregate}(t.${quoteIdentifier(column.name)})`)
-  return { table, least: endSql('min'), greatest: endSql('max'), type: column.type }
-}
-
-/** What a commit changes of a load's row in `_loads`; `range`: of the cursors in its batch. */
-type LoadUpdate = {
-  readonly id: number | bigint
-  readonly stream: string
-  readonly status: LoadStatus
-  readonly records: number
-  readonly sourceRecords: number | undefined
-  readonly range: CursorRange | undefined
-}
-
-/** Updates the loads' rows in `_loads`, those whose cursors have one type in one statement. */
-export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number): string =>
-  [...new Set(loads.map(({ range }) => range?.type))]
-    .map((type) =>
-      updateLoadsOfTypeSql(
-        loads.filter(({ range }) => range?.type === type),
-        type,
-        now,
-      ),
-    )
-    .join(';\n')
-
-const updateLoadsOfTypeSql = (loads: ReadonlyArray<LoadUpdate>, type: ColumnType | undefined, now: number): string => {
-  const millis = `${Math.trunc(now)}::BIGINT`
-  const widenSql = (saved: string, operator: '<' | '>', value: string) => `,
-      ${saved} = CASE
-        WHEN ${saved} IS NULL OR ${value}::${type} ${operator} ${saved}::${type} THEN ${value} ELSE ${saved} END`
-  const cursors =
-    type === undefined ? '' : widenSql('cursor_from', '<', 'least') + widenSql('cursor_to', '>', 'greatest')
-  return `
-    UPDATE _loads SET
-      records = given.records, source_records = given.source_records, status = given.status, rows = given.rows,
-      ended = CASE WHEN given.status <> 'running' THEN make_timestamptz(${millis} * 1000) END,
-      seconds = CASE WHEN given.status <> 'running' THEN ${millis} / 1000 - epoch(started) END${cursors}
-    FROM (${loads.map(givenLoadSql).join(' UNION ALL ')}) AS given
-    WHERE _loads.load = given.load`
-}
-
-const givenLoadSql = ({ id, stream, status, records, sourceRecords, range }: LoadUpdate): string => `
-      SELECT ${id} AS load, ${records} AS records, ${sourceRecords ?? 'NULL'}::BIGINT AS source_records,
-        ${quoteLiteral(status)} AS status, ${countRowsSql(stream)} AS rows${range === undefined ? '' : rangeSql(range)}`
-
-const rangeSql = ({ table, least, greatest }: CursorRange): string => `,
-        ${least} AS least, ${greatest} AS greatest
-      FROM ${table} AS t`
 
 /** The name in `_meta` of the number of rows in a stream's history table. */
 export const historyCountName = (stream: string): string => `history rows of ${stream}`
@@ -206,9 +114,6 @@ export const viewMark = 'Made by feedback-connector.'
 
 /** The regions of locations, for programs that read the file themselves. */
 export const regionsTableName = '_regions'
-
-/** A killed run leaves its loads at status `running`; the next run marks them incomplete. */
-export const closeAbandonedLoadsSql = `UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`
 
 /** `state`: JSON as it is printed, in which no control character stands unescaped. */
 export type StreamStateText = { readonly stream: string; readonly state: string }
