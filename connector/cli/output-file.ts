@@ -51,7 +51,7 @@ export const refuseDatabaseAsOutput = async (out: string, db: string | undefined
   if (found?.isFile() && (await isDatabaseFile(target))) refuse('a DuckDB database')
 }
 
-/** A text at once or in parts, or what writes to a path, where an empty file is. */
+/** A text at once or in pieces, or what writes to a path, where an empty file is. */
 type OutputContent = string | AsyncIterable<string> | ((path: string) => Promise<void>)
 
 /**

@@ -181,9 +181,9 @@ const runQuery = async (io: CommandIo, query: QueryOptions, text: string): Promi
   const warned = new Set<string>()
   const attemptIo: CommandIo = {
     ...io,
-    print: (part) => {
+    print: (text) => {
       hasPrinted = true
-      return io.print(part)
+      return io.print(text)
     },
     printWarning: (line) => {
       if (!warned.has(line)) io.printWarning(line)

@@ -109,7 +109,7 @@ async function* takeRows<Row>(
   }
 }
 
-/** The rows of a result, at most `limit`, as text, a part for each chunk of rows. */
+/** The rows of a result, at most `limit`, as text, a piece for each chunk of rows. */
 export async function* formatRows(
   result: QueryResult,
   format: keyof typeof rowLayouts,

@@ -122,14 +122,14 @@ export const checkStreams =
   async () => {
     const steps: CheckStep[] = []
     const result = await runSourceCheck(config, variables, personTimeout, (check, { env, streams }, checked) => {
-      const connection = check.connection() ?? E.mapLeft((failure: Failure) => ({ part: 'service', failure }))(checked)
+      const connection = check.connection() ?? E.mapLeft((failure: Failure) => ({ cause: 'service', failure }))(checked)
       const broken = E.isLeft(connection) ? connection.left : undefined
-      if (broken?.part === 'token') steps.push({ check: 'service', status: 'ok' })
-      if (broken?.part === 'issuer')
+      if (broken?.cause === 'token') steps.push({ check: 'service', status: 'ok' })
+      if (broken?.cause === 'issuer')
         steps.push({ check: 'service', status: 'skipped', note: 'it was not asked, since there is no token' })
       if (broken !== undefined)
         steps.push({
-          check: broken.part === 'service' ? 'service' : 'token',
+          check: broken.cause === 'service' ? 'service' : 'token',
           status: 'failed',
           failure: broken.failure,
         })

@@ -12,7 +12,7 @@ import { createDeletionFetcher, deletionExportOperation, reviewExportOperation, 
 export type CheckVerdict = E.Either<Failure, ReadonlyArray<string>>
 
 /** One of the two exports, as a check asks it for a few rows. */
-export type CheckedExport = {
+type CheckedExport = {
   readonly name: string
   readonly hasMentionTime: boolean
   readonly fetch: FetchPage

@@ -5,7 +5,6 @@
  * used.
  */
 export { type CheckStep, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
-export { runWrite } from './destination'
 export type { Finding } from './findings'
 export { auditedFeedbackStreams, createFeedbackService } from './service-feedback'
 export {
@@ -20,3 +19,4 @@ export {
 export { buildStreams, type ConfiguredSource, checkOutput, createSource, identifySource } from './source'
 export { checkSource, probeAccess } from './source-check'
 export { type StreamOutcome, syncSnapshot } from './sync'
+export { runWrite } from './write'

@@ -177,7 +177,7 @@ const isOffsetRefusal = (error: ProbeError): boolean => {
 /** No probe goes further than this offset. */
 const maxOffset = 100_000_000
 
-/** A count is good enough once it is known to within this share. */
+/** A count is good enough once it is known to within this fraction. */
 const countPrecision = 0.15
 
 /** What single rows at some offsets have shown; Infinity: no offset was empty, or refused. */

@@ -5,13 +5,10 @@ export type TimeRange = { readonly from: number; readonly to: number }
 export type RangeEstimate = {
   readonly add: (time: number) => void
   /** From 0 to 1: now, and when this run began. Undefined where the rows keep no order of time. */
-  readonly share: () => { readonly share: number; readonly before: number } | undefined
+  readonly covered: () => { readonly now: number; readonly before: number } | undefined
 }
 
-/**
- * A list that falls back by more than this part of the range is in order of time only in parts, as by source and then
- * by time.
- */
+/** A list that falls back by more than this fraction of the range has another order, such as by source and then time. */
 const maxFallback = 0.05
 
 /** `asked`: what the list covers in the end. `earlier`: what runs before have read of it. */
@@ -33,15 +30,15 @@ export const createRangeEstimate = (asked: TimeRange, earlier: TimeRange | undef
       first ??= time
       last = time
     },
-    share: () => {
+    covered: () => {
       if (first === undefined || last === undefined || forward + back === 0) return undefined
       const isAscending = forward >= 20 * back
       if (!isAscending && back < 20 * forward) return undefined
       const origin = isAscending ? Math.min(first, earlier?.from ?? first) : Math.max(first, earlier?.to ?? first)
       const length = isAscending ? asked.to - origin : origin - asked.from
       if (length <= 0 || (isAscending ? fall : rise) > maxFallback * length) return undefined
-      const toShare = (time: number): number => Math.min(1, Math.abs(time - origin) / length)
-      return { share: toShare(last), before: toShare(first) }
+      const toFraction = (time: number): number => Math.min(1, Math.abs(time - origin) / length)
+      return { now: toFraction(last), before: toFraction(first) }
     },
   }
 }

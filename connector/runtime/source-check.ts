@@ -79,7 +79,7 @@ const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<Sour
 /**
  * Why nothing could be asked: the address does not answer as the service does, no token is issued, or it is refused.
  */
-type ConnectionFailure = { readonly part: 'service' | 'issuer' | 'token'; readonly failure: Failure }
+type ConnectionFailure = { readonly cause: 'service' | 'issuer' | 'token'; readonly failure: Failure }
 
 /** A check that is running. */
 type SourceCheck = {
@@ -122,7 +122,7 @@ export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck =
     const first = await fetchSample(firstExport, env, env.startDate)()
     if (E.isLeft(first) && !isOperationError(first.left)) {
       const failure = toFirstFailure(firstExport.name, first.left)
-      connection = E.left({ part: partOf(first.left), failure })
+      connection = E.left({ cause: causeOf(first.left), failure })
       return E.left(failure)
     }
     connection = E.right(undefined)
@@ -166,7 +166,7 @@ const isOperationError = (error: ApiError): boolean =>
   outageKind(error) !== 'limit'
 
 /** What an error of the first request is about. Where no token is issued, the service was not asked. */
-const partOf = (error: ApiError): ConnectionFailure['part'] => {
+const causeOf = (error: ApiError): ConnectionFailure['cause'] => {
   if (error._tag === 'Token') return error.code === undefined ? 'issuer' : 'service'
   return isTokenRefusal(error) ? 'token' : 'service'
 }

@@ -29,18 +29,18 @@ const newScanProgress = (title: string, startedAt: number): ScanProgress => ({
   sampledAt: Number.NEGATIVE_INFINITY,
 })
 
-/** One line for the scan: its rows, their rate, its share of the time range, and the time left. */
+/** One line for the scan: its rows, their rate, how much of the time range they cover, and the time left. */
 const formatScanProgress = (scan: ScanProgress, now: number): string => {
   const elapsed = now - scan.startedAt
-  const parts = [`${scan.rows.toLocaleString('en')} rows`]
+  const figures = [`${scan.rows.toLocaleString('en')} rows`]
   if (elapsed >= minEstimateTime) {
-    parts.push(`${Math.round((scan.rows * 1000) / elapsed).toLocaleString('en')}/s`)
-    const read = scan.estimate?.share()
-    if (read !== undefined) parts.push(`${Math.floor(read.share * 100)}% of time range`)
-    if (read !== undefined && read.share - read.before >= 0.02)
-      parts.push(`${formatTimeLeft((elapsed * (1 - read.share)) / (read.share - read.before))} left`)
+    figures.push(`${Math.round((scan.rows * 1000) / elapsed).toLocaleString('en')}/s`)
+    const covered = scan.estimate?.covered()
+    if (covered !== undefined) figures.push(`${Math.floor(covered.now * 100)}% of time range`)
+    if (covered !== undefined && covered.now - covered.before >= 0.02)
+      figures.push(`${formatTimeLeft((elapsed * (1 - covered.now)) / (covered.now - covered.before))} left`)
   }
-  return `${scan.title}: ${parts.join(', ')}`
+  return `${scan.title}: ${figures.join(', ')}`
 }
 
 /** What a person is shown of a run. */

@@ -9,7 +9,7 @@ export const stopTimeout = 9_000
 export const stallTimeout = 2_000
 
 /** How the signals of a process stop its program. */
-export type ProgramStop = {
+type ProgramStop = {
   /** Aborted by the first signal; the second one, or a run that does not end in time, ends the process. */
   readonly signal: AbortSignal
   readonly received: () => StopSignal | undefined

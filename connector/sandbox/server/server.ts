@@ -41,7 +41,7 @@ type ServerOptions = {
   readonly port: number
   readonly tokenRegistry: TokenRegistry
   readonly rules: ReadonlyArray<FaultRule>
-  /** Seed of the shares of faults. */
+  /** Seed of the requests that fail by chance. */
   readonly seed: number
   readonly requestRate: RequestRate
   /** The delay before the nth answer in milliseconds. */
