@@ -98,7 +98,7 @@ export const auditVersions = async (
     readonly bucketCount: number
     readonly buckets: ReadonlyArray<number> | undefined
     readonly load: AuditedLoad
-    /** The file for a seed of dbt, in place of a statement. */
+    /** The file for a seed of dbt, instead of a statement. */
     readonly seed: string | undefined
   },
 ): Promise<void> => {

@@ -21,8 +21,8 @@ export const withoutForgotten = async (io: CommandIo, path: string | undefined) 
     count.left += rows.length - kept.length
     return kept
   }
-  /** Says it once the feed has ended. */
-  async function* tell<A>(feed: Feed<Failure, A>, count: { readonly left: number }): Feed<Failure, A> {
+  /** Warns once the feed has ended. */
+  async function* reportAtEnd<A>(feed: Feed<Failure, A>, count: { readonly left: number }): Feed<Failure, A> {
     yield* feed
     if (count.left > 0)
       io.printWarning(
@@ -36,7 +36,7 @@ export const withoutForgotten = async (io: CommandIo, path: string | undefined) 
       const versions = flatMapFeed(({ rows, ...item }: VersionItem) => [
         { ...item, rows: keepRows(rows, ({ id }) => isReview(id), count) },
       ])(service.versions)
-      return { ...service, versions: tell(versions, count) }
+      return { ...service, versions: reportAtEnd(versions, count) }
     },
     feedback: (service: ServiceFeedback): ServiceFeedback => {
       const count = { left: 0 }
@@ -44,7 +44,7 @@ export const withoutForgotten = async (io: CommandIo, path: string | undefined) 
         service.stream === 'comments' ? isComment(id, time) : isReview(id)
       return {
         ...service,
-        rows: tell(
+        rows: reportAtEnd(
           flatMapFeed((rows: ReadonlyArray<FeedbackRow>) => [keepRows(rows, isForgotten, count)])(service.rows),
           count,
         ),

@@ -115,7 +115,7 @@ export const verifyCommand = defineCommand({
   },
 })
 
-/** A damaged file is neither right nor wrong by the checks: the status tells it from an answer of no. */
+/** A damaged file is neither right nor wrong by the checks: its status differs from that of an answer of no. */
 const withDamageStatus = async (path: string, answer: () => Promise<number>): Promise<number> => {
   try {
     return await answer()

@@ -50,7 +50,7 @@ export const toConnectionFailure = (error: ApiError, failure: Failure): Failure 
   return code !== undefined && isUnreachableCode(code) ? { ...failure, _tag: 'Config' } : failure
 }
 
-/** The failure where another server answers in place of the service. */
+/** The failure where another server answers instead of the service. */
 export const otherServerFailure = (operation: string, why: string): Failure =>
   configFailure(
     `${operation}: what answers at base_url is not the service (${why}). ` +
@@ -65,7 +65,7 @@ export const mayRefuseRequest = (error: ApiError): boolean =>
 
 /**
  * What is wrong where a request of nothing at all is answered so: the token or the permission is refused, or nobody
- * answers, be it for an outage or a rate limit, or for a page in place of the service. Undefined where the service may
+ * answers, be it for an outage or a rate limit, or for a page instead of the service. Undefined where the service may
  * refuse just that nothing was sent.
  */
 export const findAccessFailure = (operation: string, error: ApiError): Failure | undefined => {

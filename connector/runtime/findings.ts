@@ -39,7 +39,7 @@ export const describeFindings = (
   ]
 }
 
-/** The service's time by its answers, or by the clock here where they do not tell it; milliseconds. */
+/** The service's time by its answers, or by the clock here where they do not show it; milliseconds. */
 export const estimateServiceTime = ({ clock }: Observations, now: number): number =>
   clock === undefined || clock === 'contradictory' ? now : now + (clock[0] + clock[1]) / 2
 

@@ -184,7 +184,7 @@ const countPrecision = 0.15
 type Bounds = { readonly min: number; readonly empty: number; readonly refused: number }
 
 /**
- * Counts the rows by asking for single ones further and further back, and then between: an answer does not tell how
+ * Counts the rows by asking for single ones further and further back, and then between: an answer does not say how
  * many there are. Holds whatever the order of the rows is.
  */
 const countReviews = (env: ProbeEnv, { distinct, ending }: PageFacts): TaskEither<ProbeError, CountFacts> => {

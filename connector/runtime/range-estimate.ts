@@ -8,7 +8,7 @@ export type RangeEstimate = {
   readonly covered: () => { readonly now: number; readonly before: number } | undefined
 }
 
-/** A list that falls back by more than this fraction of the range has another order, such as by source and then time. */
+/** A list that falls back by more than this fraction of the range has another order, as by source and then time. */
 const maxFallback = 0.05
 
 /** `asked`: what the list covers in the end. `earlier`: what runs before have read of it. */

@@ -19,7 +19,7 @@ type FeedbackCutoff = { readonly cutoff?: number; readonly state?: unknown }
 export type EntityService = ServiceFeedback & { readonly state: () => unknown }
 
 /**
- * Reads the rows of each entity as the stream itself does. `onWarning` gets what a run would tell, such as an entity
+ * Reads the rows of each entity as the stream itself does. `onWarning` gets what a run would warn of, such as an entity
  * that the service refuses. Throws for a stream that is not in `auditedFeedbackStreams`.
  */
 export const createFeedbackService = (

@@ -14,7 +14,7 @@ type ScanProgress = {
   readonly title: string
   readonly startedAt: number
   rows: number
-  /** The first of its streams that sent rows: its cursors tell how far the scan has come. */
+  /** The first of its streams that sent rows: its cursors show how far the scan has come. */
   measuredStream: string | undefined
   estimate: RangeEstimate | undefined
   sampledAt: number

@@ -113,7 +113,7 @@ export const syncSnapshot = async (
       ),
     }
   } catch (error) {
-    // The writer tells this itself; what is written before it and after it does not.
+    // The writer explains its own errors; what is written before it and after it does not.
     throw room.explainWriteError(snapshot.db.path, error)
   } finally {
     await room.closeSnapshot(snapshot)
