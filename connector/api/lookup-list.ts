@@ -165,71 +165,104 @@ const queryOf = ({ query, paging }: LookupListRequest, page: number): LookupQuer
   ...(paging?.sizeParam === undefined ? {} : { [paging.sizeParam]: paging.size }),
 })
 
+/** A reading of all pages, as far as it has come. Its members change in place. */
+type Progress = {
+  readonly set: ReturnType<typeof createRecordSet>
+  readonly notes: string[]
+  /** Records of the longest page. */
+  longest: number
+  /** The number of pages that the service reports. */
+  total: number | undefined
+  /** Whether nothing but caution asks for the next page. */
+  mayBeOver: boolean
+  /** Whether there may be records behind the first page. */
+  mayLack: boolean
+}
+
+/** What a refused page means: behind others it may be the end of the list. */
+const takeRefusal = (
+  { setting }: LookupListRequest,
+  { set, notes, total, mayBeOver }: Progress,
+  n: number,
+  error: ApiError,
+): E.Either<LookupListError, Reading> => {
+  const isEnd = n > 0 && (mayBeOver || total === undefined) && isPageRefusal(error)
+  if (!isEnd) return E.left({ _tag: 'Request', error })
+  return E.right({ set, mayLack: n > 1, notes, ...(mayBeOver ? {} : { doubt: refusedPageDoubt(setting, n + 1) }) })
+}
+
+/** What a page without a new record means. A service that uses neither parameter gives everything at once. */
+const takeRepeatedPage = (
+  { setting }: LookupListRequest,
+  { pageParam, size }: LookupPaging,
+  { set, notes, longest, total, mayBeOver }: Progress,
+  n: number,
+): E.Either<LookupListError, Reading> => {
+  const isReported = total !== undefined && n + 1 < total
+  const isEverything = n === 1 && (longest > size || (longest < size && !isReported))
+  if (isReported && !isEverything) return repeatedPageError(setting, pageParam, n + 1)
+  const isDoubtful = n === 1 && !isEverything && !mayBeOver
+  const doubt = isDoubtful ? { doubt: repeatedPageDoubt(setting, pageParam, size) } : {}
+  return E.right({ set, mayLack: n > 1, notes, ...doubt })
+}
+
+/** Takes the records of page `n`, from 0; the reading where they end it. */
+const takePage = (
+  request: LookupListRequest,
+  paging: LookupPaging,
+  progress: Progress,
+  n: number,
+  records: ReadonlyArray<LookupRecord>,
+): E.Either<LookupListError, Reading> | undefined => {
+  const { setting } = request
+  const { set, notes, total } = progress
+  const added = set.add(n, records)
+  if (records.length === 0) {
+    const isReported = total !== undefined && n + 1 < total
+    if (isReported) notes.push(`${setting}: the service tells ${total} pages, and page ${n + 1} is empty.`)
+    return E.right({ set, mayLack: progress.mayLack || isReported, notes })
+  }
+  if (added === 0) return takeRepeatedPage(request, paging, progress, n)
+  if (progress.mayBeOver && total !== undefined && notes.length === 0)
+    notes.push(`${setting}: the service has more pages than it tells (${n}); all of them are read.`)
+  const isFull = records.length >= (n === 0 ? paging.size : progress.longest)
+  progress.longest = Math.max(progress.longest, records.length)
+  progress.mayLack ||= n > 0 || (isFull && total !== 1)
+  progress.mayBeOver = total === undefined ? !isFull : n + 1 >= total
+  // The first page may be short because the service allows no longer ones, whatever number of pages it tells.
+  if (progress.mayBeOver && !isFull && n > 0) return E.right({ set, mayLack: progress.mayLack, notes })
+  return undefined
+}
+
 /**
- * Reads all pages once. What ends the reading: the number of pages that is told, a page shorter than others, or one
- * without a new record.
+ * Reads all pages once. What ends the reading: the number of pages that the service reports, a page shorter than
+ * others, or one without a new record.
  */
 const readOnce = async (
   request: LookupListRequest,
   paging: LookupPaging,
 ): Promise<E.Either<LookupListError, Reading>> => {
-  const { setting } = request
-  const { pageParam, size } = paging
-  const set = createRecordSet(request.identify)
-  const notes: Array<string> = []
-  let longest = 0
-  let total: number | undefined
-  /** Whether nothing but caution asks for the next page. */
-  let mayBeOver = false
-  /** Whether there may be records behind the first page. */
-  let mayLack = false
+  const progress: Progress = {
+    set: createRecordSet(request.identify),
+    notes: [],
+    longest: 0,
+    total: undefined,
+    mayBeOver: false,
+    mayLack: false,
+  }
   for (let n = 0; n < maxLookupPages; n += 1) {
     const answer = await request.fetch(queryOf(request, n))()
-    if (E.isLeft(answer)) {
-      const isEnd = n > 0 && (mayBeOver || total === undefined) && isPageRefusal(answer.left)
-      if (!isEnd) return E.left({ _tag: 'Request', error: answer.left })
-      return E.right({
-        set,
-        mayLack: n > 1,
-        notes,
-        ...(mayBeOver ? {} : { doubt: refusedPageDoubt(request.setting, n + 1) }),
-      })
-    }
+    if (E.isLeft(answer)) return takeRefusal(request, progress, n, answer.left)
     const records = findRecords(request, answer.right)
     if (E.isLeft(records)) return records
-    total = readTotalPages(paging, answer.right)
-    const count = records.right.length
-    const added = set.add(n, records.right)
-    const isTold = total !== undefined && n + 1 < total
-    if (count === 0) {
-      if (isTold) notes.push(`${setting}: the service tells ${total} pages, and page ${n + 1} is empty.`)
-      return E.right({ set, mayLack: mayLack || isTold, notes })
-    }
-    if (added === 0) {
-      // A service that uses neither parameter gives everything at once.
-      const isEverything = n === 1 && (longest > size || (longest < size && !isTold))
-      if (isTold && !isEverything) return repeatedPageError(setting, pageParam, n + 1)
-      const isDoubtful = n === 1 && !isEverything && !mayBeOver
-      return E.right({
-        set,
-        mayLack: n > 1,
-        notes,
-        ...(isDoubtful ? { doubt: repeatedPageDoubt(setting, pageParam, size) } : {}),
-      })
-    }
-    if (mayBeOver && total !== undefined && notes.length === 0)
-      notes.push(`${setting}: the service has more pages than it tells (${n}); all of them are read.`)
-    const isFull = count >= (n === 0 ? size : longest)
-    longest = Math.max(longest, count)
-    mayLack ||= n > 0 || (isFull && total !== 1)
-    mayBeOver = total === undefined ? !isFull : n + 1 >= total
-    // The first page may be short because the service allows no longer ones, whatever number of pages it tells.
-    if (mayBeOver && !isFull && n > 0) return E.right({ set, mayLack, notes })
+    progress.total = readTotalPages(paging, answer.right)
+    const end = takePage(request, paging, progress, n, records.right)
+    if (end !== undefined) return end
   }
   return answerError(
     configFailure(
-      `${setting}.paging: the list does not end after ${maxLookupPages} ` +
-        `pages. Check page_param (${pageParam}), or raise size.`,
+      `${request.setting}.paging: the list does not end after ${maxLookupPages} ` +
+        `pages. Check page_param (${paging.pageParam}), or raise size.`,
     ),
   )
 }

@@ -214,12 +214,67 @@ export const toReadEnv = (
   limit: source.pageSize,
 })
 
+/** A scan that feeds several streams. */
+type SharedScan<Item> = {
+  readonly operation: ExportDefinition<Item>
+  readonly source: SourceEnv
+  /** Of the filters. */
+  readonly digest: string
+  readonly start: ReadStart
+  readonly known: ReturnType<typeof watchKnownRows>
+  readonly pages: ReturnType<typeof collectPageWarnings>
+  readonly toItem: ReturnType<ExportDefinition<Item>['toItem']>
+  /** Those that are still read: fewer once the service's time is known, and some begin in the future. */
+  streams: ReadonlyArray<SharedStreamProgress<Item>>
+  completion: Completion | undefined
+}
+
+const endOf = <Item>(scan: SharedScan<Item>, completion: Completion): EndedScan<Item> => {
+  const { operation, source, digest, start, known, streams } = scan
+  // Only a whole scan from a completed state shows what the filter lets through; and not while the rows of a range are
+  // overdue.
+  const isWhole = O.isNone(start.resumeToken) && start.windows === undefined
+  return {
+    operation,
+    source,
+    digest,
+    streams,
+    completion,
+    isWhole,
+    isResumed: O.isSome(start.resumeToken),
+    completeScan: toCompleteScan(start, digest, completion),
+    findMissing: ({ state, again }) =>
+      isWhole && again?.overdue === undefined && O.getOrElse(() => digest)(state.filtersDigest) === digest
+        ? known.findMissing(state, streamFrom(source, state))
+        : noneMissing,
+  }
+}
+
+function* toEvents<Item>(scan: SharedScan<Item>, item: ReadItem<CutRecord>): Iterable<ReaderEvent> {
+  const { source, digest, streams, pages, toItem } = scan
+  scan.completion = item.completion
+  for (const message of pages.drain()) yield { _tag: 'Note', level: 'warn', message }
+  for (const note of item.notes) yield { _tag: 'Note', ...note }
+  yield* sharedRowEvents(
+    streams.filter(({ request }) => request.derives),
+    item.rows,
+    pages.hasNested(),
+    toItem,
+  )
+  yield* rowEvents(
+    streams.filter(({ request }) => !request.derives),
+    item.rows,
+    toItem,
+  )
+  if (item.completion !== undefined) return yield* endEvents(endOf(scan, item.completion))
+  for (const stream of streams) yield toOpenCheckpoint(source, digest, stream, item.resumeToken)
+}
+
 const readSharedScan = <Item>(
   operation: ExportDefinition<Item>,
   source: SourceEnv,
   streams: ReadonlyArray<SharedStreamProgress<Item>>,
 ): Feed<Failure, ReaderEvent> => {
-  const digest = digestFilters(operation.filters(source))
   const projected = streams.flatMap(({ request }) => (request.derives ? [] : [request.stream]))
   const clock = watchServiceTime(operation.fetch(source, projected), source.now)
   const known = watchKnownRows(
@@ -227,60 +282,37 @@ const readSharedScan = <Item>(
     streams.map(({ state }) => state),
   )
   const pages = collectPageWarnings(known.fetch)
-  const start = toScanStart(operation, source, streams)
-  const toItem = operation.toItem(source)
-  let completion: Completion | undefined
-  /** Those that are still read; known once the service's time is. */
-  let active: ReadonlyArray<SharedStreamProgress<Item>> | undefined
-  // Only a whole scan from a completed state shows what the filter lets through; and not while the rows of a range are
-  // overdue.
-  const isWhole = O.isNone(start.resumeToken) && start.windows === undefined
-  const findMissing = ({ state, again }: SharedStreamProgress<Item>): MissingRows =>
-    isWhole && again?.overdue === undefined && O.getOrElse(() => digest)(state.filtersDigest) === digest
-      ? known.findMissing(state, streamFrom(source, state))
-      : noneMissing
-  const endOf = (end: Completion, ended: ReadonlyArray<SharedStreamProgress<Item>>): EndedScan<Item> => ({
-    ...{ operation, source, digest, streams: ended, completion: end, findMissing, isWhole },
-    ...{ isResumed: O.isSome(start.resumeToken), completeScan: toCompleteScan(start, digest, end) },
-  })
-  const toEvents = function* (
-    item: ReadItem<CutRecord>,
-    streamsRead: ReadonlyArray<SharedStreamProgress<Item>>,
-  ): Iterable<ReaderEvent> {
-    completion = item.completion
-    for (const message of pages.drain()) yield { _tag: 'Note', level: 'warn', message }
-    for (const note of item.notes) yield { _tag: 'Note', ...note }
-    yield* sharedRowEvents(
-      streamsRead.filter(({ request }) => request.derives),
-      item.rows,
-      pages.hasNested(),
-      toItem,
-    )
-    yield* rowEvents(
-      streamsRead.filter(({ request }) => !request.derives),
-      item.rows,
-      toItem,
-    )
-    if (completion !== undefined) return yield* endEvents(endOf(completion, streamsRead))
-    for (const stream of streamsRead) yield toOpenCheckpoint(source, digest, stream, item.resumeToken)
+  const scan: SharedScan<Item> = {
+    operation,
+    source,
+    digest: digestFilters(operation.filters(source)),
+    start: toScanStart(operation, source, streams),
+    known,
+    pages,
+    toItem: operation.toItem(source),
+    streams,
+    completion: undefined,
   }
+  let isTimeChecked = false
   const events = pipe(
-    read(toReadEnv(operation, source, pages.fetch))(start),
+    read(toReadEnv(operation, source, pages.fetch))(scan.start),
     flatMapFeedEither((item): E.Either<Failure, Iterable<ReaderEvent>> => {
       // A scan that has nothing to ask for ends without an answer.
       const time = clock.serviceTime() ?? (item.completion === undefined ? undefined : source.now())
-      if (active !== undefined || time === undefined) return E.right(toEvents(item, active ?? []))
+      if (isTimeChecked) return E.right(toEvents(scan, item))
+      if (time === undefined) return E.right(toEvents({ ...scan, streams: [] }, item))
       return pipe(
         refuseFuture(source, streams, time),
         E.map(({ refused, others }) => {
-          active = others
-          return [...refused, ...toEvents(item, others)]
+          isTimeChecked = true
+          scan.streams = others
+          return [...refused, ...toEvents(scan, item)]
         }),
       )
     }),
   )
   const readOn = (): Feed<Failure, ReaderEvent> =>
-    completion === undefined ? feedOf() : readUnfinished(endOf(completion, active ?? streams))
+    scan.completion === undefined ? feedOf() : readUnfinished(endOf(scan, scan.completion))
   return concatFeed(readOn)(events)
 }
 

@@ -26,7 +26,7 @@ const maxDelay = 60_000
  * The delay after a failure that `earlier` ones of its kind came before, milliseconds; `random` from 0 to 1 is the
  * jitter.
  */
-export const retryDelay = (earlier: number, random: number): number =>
+const retryDelay = (earlier: number, random: number): number =>
   Math.min(maxDelay, firstDelay * 2 ** earlier) * (0.5 + random / 2)
 
 /** Codes of failures before the request was sent, so that it may be sent again even if it is not idempotent. */

@@ -11,7 +11,7 @@ const parseExpiryTime = (text: string): number =>
       : Number.NaN
 
 /** How an expiry is written; each is read in its own way. */
-export type ExpiryFormat = 'seconds' | 'epoch seconds' | 'epoch milliseconds' | 'a time without a zone' | 'a time'
+type ExpiryFormat = 'seconds' | 'epoch seconds' | 'epoch milliseconds' | 'a time without a zone' | 'a time'
 
 /**
  * The format of an expiry, and its number or time in milliseconds; undefined where it is none. A number may be a text.

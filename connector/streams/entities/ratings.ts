@@ -28,7 +28,7 @@ import { groupEntities } from './groups'
 import { createRecordBuilder, EntityColumns, type RecordBuilder, toRows } from './records'
 import { type RunResults, readEntities } from './run'
 import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './selection'
-import { decodeEntityState, emptyEntityState, encodeEntityState } from './state'
+import { decodeEntityState, type EntityPartitions, emptyEntityState, encodeEntityState } from './state'
 
 const [, Summary] = EntitySummary.types
 const { name: _name, ...summaryProps } = Summary.props
@@ -194,6 +194,10 @@ const ratingReader: Reader<SourceEnv, Row> = {
   },
 }
 
+/** What the state keeps of each entity that was found in the reviews. */
+const seenPartitions = (entities: ReadonlyArray<Entity>): EntityPartitions =>
+  Object.fromEntries(entities.flatMap((entity) => (entity.isFromReviews ? [[entityKey(entity), { seen: true }]] : [])))
+
 const readSummaries = (
   source: SourceEnv,
   { stream, attributes }: StreamRequest<Row>,
@@ -207,9 +211,6 @@ const readSummaries = (
     () => 0,
     () => false,
   )
-  const partitions = Object.fromEntries(
-    allEntities.flatMap((entity) => (entity.isFromReviews ? [[entityKey(entity), { seen: true }]] : [])),
-  )
   /** `last`: the entities behind which the next run begins. */
   const createCheckpoint = (last: Parameters<typeof keyAfter>[1] | undefined = groups[0]): ReaderEvent => ({
     _tag: 'Checkpoint',
@@ -217,7 +218,7 @@ const readSummaries = (
     state: () =>
       encodeEntityState(source.now(), {
         ...emptyEntityState,
-        partitions,
+        partitions: seenPartitions(allEntities),
         reviews,
         next: last && keyAfter(entities, last),
       }),
@@ -225,8 +226,13 @@ const readSummaries = (
   if (entities.length === 0)
     return feedOf<Failure, ReaderEvent>(E.right(noEntitiesWarning(stream)), E.right(createCheckpoint()))
   const select = selectAttributes(attributes)
-  const fetch = summaryOperation.createFetch(source)
   const warnings: string[] = []
+  const reading = {
+    operation: summaryOperation,
+    fetch: withJoinedSummaries(summaryOperation.createFetch(source), entities, (message) => warnings.push(message)),
+    now: source.now,
+    concurrency: source.concurrency,
+  }
   const resultToRows = toRows(
     { name: summaryOperation.name, records: buildRatingRecords },
     source,
@@ -248,21 +254,7 @@ const readSummaries = (
     )
   return pipe(
     feedOf<Failure, ReaderEvent>(...(groups.length > 1 ? [E.right(createCheckpoint())] : [])),
-    concatFeed(() =>
-      pipe(
-        readEntities(
-          {
-            operation: summaryOperation,
-            fetch: withJoinedSummaries(fetch, entities, (message) => warnings.push(message)),
-            now: source.now,
-            concurrency: source.concurrency,
-          },
-          entities,
-          groups,
-        ),
-        flatMapFeedEither(toEvents),
-      ),
-    ),
+    concatFeed(() => pipe(readEntities(reading, entities, groups), flatMapFeedEither(toEvents))),
     concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(createCheckpoint()))),
   )
 }

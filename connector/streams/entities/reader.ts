@@ -54,11 +54,72 @@ export type ReaderEnv = {
 const day = 86_400_000
 const maxAttempts = 3
 
+/** What a reader knows. `cutoff` and `coveredDays` change in place. */
+type Known = {
+  readonly env: ReaderEnv
+  readonly shown: Shown
+  /** Of all entities of the run. */
+  readonly keys: ReadonlySet<string>
+  readonly ids: ReadonlySet<string>
+  readonly notes: RunNote[]
+  cutoff: number | undefined
+  /** How far the service goes back at most. */
+  coveredDays: number
+}
+
+/** A roll-up may list its members, and any entity may be listed under an id of the service's own. */
+const isOfOther = (
+  { keys, ids }: Known,
+  kind: EntityKind,
+  id: string,
+  { entities: [first, ...others] }: EntityAnswer,
+): boolean =>
+  first !== undefined &&
+  others.length === 0 &&
+  first.id !== id &&
+  (kind === 'entity' ? keys.has(entityKey({ kind, id: first.id })) : ids.has(first.id))
+
+const fetchOnce = async (known: Known, request: EntityRequest): Promise<EntityAnswer> => {
+  const { env, notes, shown } = known
+  const answer = await env.fetch(request)()
+  if (E.isLeft(answer)) throw new EntityError(answer.left, request)
+  if (answer.right.scrollKey !== undefined) shown.givesKeys = true
+  if (known.cutoff === undefined) {
+    const [time, cutoffNotes] = chooseCutoff(answer.right.servedAt, env.now())
+    known.cutoff = time
+    notes.push(...cutoffNotes)
+  }
+  const { coveredDays = known.coveredDays } = answer.right
+  if (coveredDays < known.coveredDays && request.from < known.cutoff - coveredDays * day) {
+    known.coveredDays = coveredDays
+    notes.push(coveredDaysNote(env.operation, coveredDays))
+  }
+  return answer.right
+}
+
+const askForEntity = async (known: Known, request: EntityRequest): Promise<EntityAnswer> => {
+  const [id = '', ...others] = request.ids
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const answer = await fetchOnce(known, request)
+    if (others.length > 0 || !isOfOther(known, request.kind, id, answer)) return answer
+  }
+  throw new EntityError(incomplete.otherEntity)
+}
+
+const askWithinDates = async (known: Known, request: EntityRequest): Promise<EntityAnswer> => {
+  const answer = await askForEntity(known, request)
+  if (request.byDays === true || !isOutside(request, answer)) return answer
+  // One answer may be that to another request.
+  const again = await askForEntity(known, request)
+  if (!isOutside(request, again)) return again
+  if (known.shown.usesDates) known.notes.push(ignoredDatesNote(known.env.operation))
+  known.shown.usesDates = false
+  return again
+}
+
 /** `entities`: all of the run. */
-export const createEntityReader = (
-  { operation, fetch, now, concurrency }: ReaderEnv,
-  entities: ReadonlyArray<Entity>,
-): EntityReader => {
+export const createEntityReader = (env: ReaderEnv, entities: ReadonlyArray<Entity>): EntityReader => {
+  const { operation, now, concurrency } = env
   const shown: Shown = {
     usesDates: true,
     longest: 0,
@@ -67,59 +128,23 @@ export const createEntityReader = (
     givesKeys: false,
     maxIdentifiers: operation.maxIdentifiers,
   }
-  const keys = new Set(entities.map(entityKey))
-  const ids = new Set(entities.map(({ id }) => id))
-  const notes: RunNote[] = []
-  let cutoff: number | undefined
-  let coveredDays = Number.POSITIVE_INFINITY
-
-  /** A roll-up may list its members, and any entity may be listed under an id of the service's own. */
-  const isOfOther = (kind: EntityKind, id: string, { entities: [first, ...others] }: EntityAnswer): boolean =>
-    first !== undefined &&
-    others.length === 0 &&
-    first.id !== id &&
-    (kind === 'entity' ? keys.has(entityKey({ kind, id: first.id })) : ids.has(first.id))
-  const fetchOnce = async (request: EntityRequest): Promise<EntityAnswer> => {
-    const answer = await fetch(request)()
-    if (E.isLeft(answer)) throw new EntityError(answer.left, request)
-    if (answer.right.scrollKey !== undefined) shown.givesKeys = true
-    if (cutoff === undefined) {
-      const [time, cutoffNotes] = chooseCutoff(answer.right.servedAt, now())
-      cutoff = time
-      notes.push(...cutoffNotes)
-    }
-    const { coveredDays: days = coveredDays } = answer.right
-    if (days < coveredDays && request.from < cutoff - days * day) {
-      coveredDays = days
-      notes.push(coveredDaysNote(operation, days))
-    }
-    return answer.right
-  }
-  const ask = async (request: EntityRequest): Promise<EntityAnswer> => {
-    const [id = '', ...others] = request.ids
-    for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-      const answer = await fetchOnce(request)
-      if (others.length > 0 || !isOfOther(request.kind, id, answer)) return answer
-    }
-    throw new EntityError(incomplete.otherEntity)
+  const known: Known = {
+    env,
+    shown,
+    keys: new Set(entities.map(entityKey)),
+    ids: new Set(entities.map(({ id }) => id)),
+    notes: [],
+    cutoff: undefined,
+    coveredDays: Number.POSITIVE_INFINITY,
   }
   return {
     operation,
     shown,
     now,
     concurrency,
-    cutoff: () => cutoff,
-    ask: async (request) => {
-      const answer = await ask(request)
-      if (request.byDays === true || !isOutside(request, answer)) return answer
-      // One answer may be that to another request.
-      const again = await ask(request)
-      if (!isOutside(request, again)) return again
-      if (shown.usesDates) notes.push(ignoredDatesNote(operation))
-      shown.usesDates = false
-      return again
-    },
-    takeNotes: () => notes.splice(0),
+    cutoff: () => known.cutoff,
+    ask: (request) => askWithinDates(known, request),
+    takeNotes: () => known.notes.splice(0),
   }
 }
 
