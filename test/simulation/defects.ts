@@ -193,10 +193,6 @@ export const defects: Readonly<Record<string, Defect>> = {
       return commitReceived(db, received, tables, now)
     },
   ),
-  'state with the first part of a commit': declared('snapshot/load/slices', 'withoutEnd', (withoutEnd) => (change) => ({
-    ...withoutEnd(change),
-    state: change.state,
-  })),
   'a deleted review comes back': declared('snapshot/load/merge', 'applyKnownDeletions', doNothing),
   'old contents stay': declared('snapshot/load/merge', 'removeOldChildren', doNothing),
   'a half-made file is refused': declared('snapshot/store/file', 'isUnfinished', () => () => false),
@@ -205,7 +201,6 @@ export const defects: Readonly<Record<string, Defect>> = {
     'nextWindowFrom',
     (nextWindowFrom) => (cursor, startDate) => nextWindowFrom(cursor, startDate, 0),
   ),
-  'no second look at a first page': declared('streams/entities/groups', 'isRepeated', () => async () => true),
   'the first name of a location kept': declared('streams/review-dimensions', 'createVersionFilter', () => () => {
     const keys = new Set<string>()
     return (key: string) => keys.size < keys.add(key).size
@@ -221,10 +216,6 @@ export const defects: Readonly<Record<string, Defect>> = {
     inserted: 0,
     rows,
   })),
-  'an empty answer taken for the end': declared('reading/end', 'findEnd', (findEnd) => async (...args) => {
-    const found = await findEnd(...args)
-    return found._tag === 'Nothing' ? { _tag: 'End', inserted: 0, rows: [] } : found
-  }),
   'one row sets the certain time': declared(
     'reading/clock',
     'confirmedTime',
@@ -351,7 +342,7 @@ export const defects: Readonly<Record<string, Defect>> = {
     ...stream,
     reader: { ...stream.reader, isLast: undefined },
   })),
-  'a deleted review counted in the audit': declared('streams/version-digest', 'removeVersions', () => () => undefined),
+  'an older version of a row counted in the audit': declared('streams/version-digest', 'isOutdated', () => () => false),
   'tokens beside the rate': declared(
     'api/http/token',
     'createExchangeTokenSource',
