@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { basename, join, posix } from 'node:path'
@@ -129,7 +130,7 @@ const exportsOf = (text: string): ReadonlyArray<string> => [
   ...new Set(
     [
       ...withoutComments(text).matchAll(
-        /^export (?:abstract )?(?:const enum|const|let|type|interface|class|enum|async function\*?|function\*?) (\w+)/gm,
+        /^export (?:abstract )?(?:const enum|const|let|type|interface|class|enum|(?:async )?function\*?) (\w+)/gm,
       ),
     ].map(([, name = '']) => name),
   ),
@@ -255,6 +256,28 @@ describe('docs/architecture.md', () => {
     const way = [...section.matchAll(/^\d+\. `connector\/([\w./-]+)`/gm)].map(([, path = '']) => path)
     expect(way.length).toBeGreaterThan(8)
     expect(new Set(way).size).toBe(way.length)
+  })
+})
+
+describe('a line of ours', () => {
+  /** Tests write these, a line for each setting. */
+  const generated = ['docs/meltano-hub.yml', 'docs/meltano-hub-target.yml']
+  const scripts = ['.ci/run', '.ci/weekly', 'test/slow/run']
+  /** Still to be wrapped. */
+  const isLeft = (path: string): boolean => /^(connector|test)\/report\//.test(path)
+
+  it('has 120 columns at most', () => {
+    const paths = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
+      .split('\n')
+      .filter((path) => /\.(ts|mts|mjs|cjs|sh|sql|yml)$/.test(path) || scripts.includes(path))
+      .filter((path) => !generated.includes(path) && !isLeft(path) && existsSync(join(root, path)))
+    const long = paths.flatMap((path) =>
+      readFileSync(join(root, path), 'utf8')
+        .split('\n')
+        .flatMap((line, i) => (line.length > 120 ? [`${path}:${i + 1}`] : [])),
+    )
+    expect(paths.length).toBeGreaterThan(500)
+    expect(long).toEqual([])
   })
 })
 

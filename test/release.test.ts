@@ -137,8 +137,10 @@ it('npm version writes a new version wherever the old one stands', () => {
     cwd: clone,
     encoding: 'utf8',
   })
-  const history =
-    /^(CHANGELOG\.md|docs\/integrations\/|docs\/state\.md|acceptance-test-config\.yml|bench\/|connector\/|package-lock\.json|test\/)/
+  const history = new RegExp(
+    '^(CHANGELOG\\.md|docs/integrations/|docs/state\\.md|acceptance-test-config\\.yml|' +
+      'bench/|connector/|package-lock\\.json|test/)',
+  )
   expect(
     left
       .trim()

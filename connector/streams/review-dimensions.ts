@@ -148,7 +148,8 @@ export const categoriesStream = defineStream({
           if (isNewPair(category, subCategory))
             rows.push({
               json: Buffer.from(
-                `{"id":"${categoryId(category, subCategory)}","category":${category},"subCategory":${subCategory},${modifiedTimeMember}}`,
+                `{"id":"${categoryId(category, subCategory)}",` +
+                  `"category":${category},"subCategory":${subCategory},${modifiedTimeMember}}`,
                 'latin1',
               ),
             })

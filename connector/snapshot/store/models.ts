@@ -174,15 +174,18 @@ const regionsSql = (regions: ReadonlyArray<Region>): string => {
   const cell = (text: string | null) => (text === null ? 'NULL' : quoteLiteral(text))
   const rows = regions.map((row) => `(${cell(row.location_id)}, ${cell(row.location_name)}, ${cell(row.region)})`)
   return `SELECT id::BIGINT AS location_id, name::VARCHAR AS location_name, region::VARCHAR AS region
-    FROM (VALUES ${rows.length === 0 ? '(NULL, NULL, NULL)' : rows.join(', ')}) AS given (id, name, region) WHERE region IS NOT NULL`
+    FROM (VALUES ${rows.length === 0 ? '(NULL, NULL, NULL)' : rows.join(', ')}) AS given (id, name, region)
+    WHERE region IS NOT NULL`
 }
 
 /** The columns of the file's table of regions; none where it has no such table. */
 export const listRegionsColumns = async (db: Database): Promise<ReadonlyArray<string>> =>
   (
-    await db.query(
-      `SELECT column_name AS name FROM duckdb_columns() WHERE database_name = current_database() AND table_name = ${quoteLiteral(regionsTableName)} ORDER BY column_index`,
-    )
+    await db.query(`
+      SELECT column_name AS name
+      FROM duckdb_columns()
+      WHERE database_name = current_database() AND table_name = ${quoteLiteral(regionsTableName)}
+      ORDER BY column_index`)
   ).map(({ name }) => String(name))
 
 export type NameOf = (name: string) => string
@@ -245,7 +248,8 @@ const versionsViewSql = ({ name, columns }: Table, key: ReadonlyArray<string>, c
   const keys = key.map((column) => `v.${quoteIdentifier(column)}`).join(', ')
   return `
   SELECT ${columnList}, ${from} AS ${quoteIdentifier(findFreeName(columns, 'valid_from'))},
-    least(v.${endedColumnName}, lead(${from}) OVER (PARTITION BY ${keys} ORDER BY ${order})) AS ${quoteIdentifier(findFreeName(columns, 'valid_to'))}
+    least(v.${endedColumnName}, lead(${from}) OVER (PARTITION BY ${keys} ORDER BY ${order}))
+      AS ${quoteIdentifier(findFreeName(columns, 'valid_to'))}
   FROM (
     SELECT ${columnList}, NULL::TIMESTAMPTZ AS ${endedColumnName} FROM ${quoteIdentifier(name)}
     UNION ALL SELECT ${columnList}, ${endedColumnName} FROM ${quoteIdentifier(historyTableName(name))}) AS v`

@@ -77,9 +77,13 @@ const planViews = async (db: Database, options?: ModelOptions): Promise<ViewPlan
   const models = await defineModels(db, reviewViews(tables), options)
   const versions = await defineVersions(db, tables)
   const relations = await db.query(`
-    SELECT view_name AS name, true AS view, coalesce(ends_with(comment, ${quoteLiteral(viewMark)}), false) AS marked FROM duckdb_views()
+    SELECT view_name AS name, true AS view, coalesce(ends_with(comment, ${quoteLiteral(viewMark)}), false) AS marked
+    FROM duckdb_views()
     WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal
-    UNION ALL SELECT table_name, false, false FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main'`)
+    UNION ALL
+    SELECT table_name, false, false
+    FROM duckdb_tables()
+    WHERE database_name = current_database() AND schema_name = 'main'`)
   const isOurs = ({ view, marked }: RowValues): boolean => view === true && marked === true
   const taken = relations.filter((relation) => !isOurs(relation)).map(({ name }) => ({ name: String(name) }))
   const names = new Map([...versions, ...models].map(({ name }) => [name, findFreeName(taken, name)]))
@@ -118,9 +122,9 @@ export const createViews = async (db: Database): Promise<void> => {
   const names = new Set(views.map(({ name }) => name))
   for (const name of existing) if (!names.has(name)) await db.run(`DROP VIEW IF EXISTS ${quoteIdentifier(name)}`)
   for (const { name, comment, sql } of views)
-    await db.run(
-      `CREATE OR REPLACE VIEW ${quoteIdentifier(name)} AS ${sql}; COMMENT ON VIEW ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`,
-    )
+    await db.run(`
+      CREATE OR REPLACE VIEW ${quoteIdentifier(name)} AS ${sql};
+      COMMENT ON VIEW ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`)
   await saveMeta(db, viewsHashName, hash)
 }
 
@@ -216,28 +220,38 @@ const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
         ${writtenTextSql(column('contents', 'JSON'))} AS text,
         ${member('taskDetails', 'status')} AS task_status, ${member('taskDetails', 'ownerName')} AS task_owner,
         nullif(${column('visitRecordId', 'VARCHAR')}, '') AS visit_record_id,
-        ${member('taskDetails', 'ownerEmail')} AS owner_email, TRY_CAST(${member('taskDetails', 'id')} AS BIGINT) AS task_id,
+        ${member('taskDetails', 'ownerEmail')} AS owner_email,
+        TRY_CAST(${member('taskDetails', 'id')} AS BIGINT) AS task_id,
         coalesce(json_type(${column('taskDetails', 'JSON')}) = 'OBJECT', false) AS has_task
       FROM ${reviewsTableName}`,
     review_sentiments_current: `
-      SELECT review_id, content_id, sentiment.id AS sentiment_id, sentiment.score, sentiment.category, sentiment."subCategory" AS sub_category,
-        sentiment.tonality
+      SELECT review_id, content_id, sentiment.id AS sentiment_id, sentiment.score, sentiment.category,
+        sentiment."subCategory" AS sub_category, sentiment.tonality
       FROM (
         SELECT id AS review_id, content.id AS content_id, unnest(content.sentiments) AS sentiment
-        FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', sentiments: [sentimentShape] })}) AS content FROM ${reviewsTableName})
+        FROM (
+          SELECT id, unnest(${list('contents', { id: 'BIGINT', sentiments: [sentimentShape] })}) AS content
+          FROM ${reviewsTableName}
+        )
       ) AS found`,
     review_liabilities_current: `
       SELECT review_id, content_id, liability."liabilityId" AS liability_id, liability.severity.level AS severity_level,
         liability.severity.name AS severity, liability."categoryName" AS category, liability.justification
       FROM (
         SELECT id AS review_id, content.id AS content_id, unnest(content.liabilities) AS liability
-        FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', liabilities: [liabilityShape] })}) AS content FROM ${reviewsTableName})
+        FROM (
+          SELECT id, unnest(${list('contents', { id: 'BIGINT', liabilities: [liabilityShape] })}) AS content
+          FROM ${reviewsTableName}
+        )
       ) AS found`,
     review_engagements_current: `
       SELECT review_id, position, engagement."engagementTime" AS engagement_time
       FROM (
         SELECT review_id, generate_subscripts(engagements, 1) - 1 AS position, unnest(engagements) AS engagement
-        FROM (SELECT id AS review_id, ${list('engagements', { engagementTime: 'TIMESTAMPTZ' })} AS engagements FROM ${reviewsTableName})
+        FROM (
+          SELECT id AS review_id, ${list('engagements', { engagementTime: 'TIMESTAMPTZ' })} AS engagements
+          FROM ${reviewsTableName}
+        )
       ) AS found`,
   }
 }
@@ -273,13 +287,28 @@ const deletionsSql = (tables: ReadonlyArray<Table>): string => {
   const source = versions('source', 'JSON')
   const kept =
     history === undefined
-      ? 'SELECT NULL::BIGINT AS id, NULL::TIMESTAMPTZ AS modified_time, NULL::TIMESTAMPTZ AS mention_time, NULL::JSON AS source WHERE false'
-      : `SELECT id, max("modifiedTime") AS modified_time, arg_max(${versions('mentionTime', 'TIMESTAMPTZ')}, "modifiedTime") AS mention_time,
-          arg_max(${source}, "modifiedTime") FILTER (coalesce(${source}->>'$.id', nullif(trim(${source}->>'$.name'), '')) IS NOT NULL) AS source FROM ${quoteIdentifier(historyTableName(reviewsTableName))} GROUP BY id`
+      ? `
+        SELECT NULL::BIGINT AS id, NULL::TIMESTAMPTZ AS modified_time, NULL::TIMESTAMPTZ AS mention_time,
+          NULL::JSON AS source
+        WHERE false`
+      : `
+        SELECT id,
+          max("modifiedTime") AS modified_time,
+          arg_max(${versions('mentionTime', 'TIMESTAMPTZ')}, "modifiedTime") AS mention_time,
+          arg_max(${source}, "modifiedTime") FILTER (
+            coalesce(${source}->>'$.id', nullif(trim(${source}->>'$.name'), '')) IS NOT NULL
+          ) AS source
+        FROM ${quoteIdentifier(historyTableName(reviewsTableName))}
+        GROUP BY id`
   return `
-      SELECT deletion.id AS review_id, CASE WHEN reported_time > modified_time THEN reported_time ELSE deleted_time END AS deleted_time,
+      SELECT deletion.id AS review_id,
+        CASE WHEN reported_time > modified_time THEN reported_time ELSE deleted_time END AS deleted_time,
         TRY_CAST(source->>'$.id' AS BIGINT) AS source_id, source->>'$.name' AS source_name, mention_time
-      FROM (SELECT id, max(deleted_time) AS deleted_time, max(reported_time) AS reported_time FROM (${reported}) GROUP BY id) AS deletion
+      FROM (
+        SELECT id, max(deleted_time) AS deleted_time, max(reported_time) AS reported_time
+        FROM (${reported})
+        GROUP BY id
+      ) AS deletion
       LEFT JOIN (${kept}) AS kept ON kept.id = deletion.id
       WHERE deletion.id NOT IN (SELECT id FROM ${reviewsTableName})`
 }
@@ -300,6 +329,8 @@ const writtenTextSql = (contents: string): string => {
     `coalesce(regexp_matches(lower(content->>'$.questionType'), ` +
     `'rating|scale|score|nps|number|numeric|rank|slider'), false)`
   return `array_to_string(list_transform(
-          list_filter(json_extract(${contents}, '$[*]')::JSON[], lambda content: ${response} IS NOT NULL AND (${isFree} OR NOT (${isNumber} OR ${isRating}))),
+          list_filter(
+            json_extract(${contents}, '$[*]')::JSON[],
+            lambda content: ${response} IS NOT NULL AND (${isFree} OR NOT (${isNumber} OR ${isRating}))),
           lambda content: ${response}), chr(10))`
 }
