@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import { constants, createInflate, createInflateRaw, createUnzip } from 'node:zlib'
-import type { AxiosInstance } from 'axios'
+import type { AxiosRequestConfig } from 'axios'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { defined } from '../../cdk'
@@ -92,7 +92,7 @@ const joinHeaders = (headers: object): ResponseHeaders =>
 /** What the requests of a client share. */
 type Shared = {
   readonly options: TransportOptions
-  readonly client: AxiosInstance
+  readonly send: ReturnType<typeof createSender>
   readonly connections: ReturnType<typeof createConnections>
   readonly buffers: BufferPool
   readonly clock: Pick<Clock, 'ticks'>
@@ -100,25 +100,32 @@ type Shared = {
   readonly stop: AbortSignal
 }
 
-/** axios as this file uses it: a body goes out and comes in as it is, and every status is a response. */
-const createAxios = (): AxiosInstance => {
+/**
+ * A request by the adapter that axios exports, for a body that goes out and comes in as it is, and with any status. The
+ * rest of axios merges configurations and transforms bodies: a twentieth of the time that a read of 60,000 reviews takes.
+ */
+const createSender = () => {
   // Loaded with the first client: a command that sends no request starts without it.
   const axios: typeof import('axios') = require('axios')
-  return axios.create({
-    headers: {
-      Accept: 'application/json',
-      'Accept-Encoding': acceptedEncodings,
-      'User-Agent': 'feedback-connector',
-    },
-    responseType: 'stream',
-    maxRedirects: 0,
-    validateStatus: null,
-    // axios would decode Brotli, asked for or not.
-    decompress: false,
-    transformRequest: [],
-    transformResponse: [],
+  const send = axios.getAdapter('http')
+  const commonHeaders = axios.AxiosHeaders.from({
+    Accept: 'application/json',
+    'Accept-Encoding': acceptedEncodings,
+    'User-Agent': 'feedback-connector',
   })
+  return ({ headers, ...request }: Omit<AxiosRequestConfig, 'headers'> & { readonly headers: Headers }) =>
+    send({
+      responseType: 'stream',
+      maxRedirects: 0,
+      validateStatus: null,
+      // axios would decode Brotli, asked for or not.
+      decompress: false,
+      ...request,
+      headers: axios.AxiosHeaders.concat(commonHeaders, headers),
+    })
 }
+
+type Headers = Readonly<Record<string, string>>
 
 /** An error of axios holds the headers with the token, so none leaves this file. */
 const toError = (
@@ -180,7 +187,7 @@ const exchange = async (
   shared: Shared,
   { method, url, headers, body }: HttpRequest,
 ): Promise<E.Either<ApiError, HttpResponse>> => {
-  const { client, connections, options, clock, stop } = shared
+  const { send, connections, options, clock, stop } = shared
   const route = connections.route(url)
   if (E.isLeft(route)) return route
   const { options: connection, headers: routeHeaders, forwarder } = route.right
@@ -191,7 +198,7 @@ const exchange = async (
   stop.addEventListener('abort', abort)
   if (stop.aborted) abort()
   try {
-    const response = await client.request({
+    const response = await send({
       ...connection,
       method,
       url: url.href,
@@ -219,6 +226,6 @@ export const createTransport = (
   stop: AbortSignal,
 ): Transport => {
   const connections = createConnections(options.connectSeconds, options.proxyVariables, stop)
-  const shared = { options, client: createAxios(), connections, buffers: createBufferPool(), clock, redact, stop }
+  const shared = { options, send: createSender(), connections, buffers: createBufferPool(), clock, redact, stop }
   return { exchange: (request) => () => exchange(shared, request), close: connections.close }
 }
