@@ -102,7 +102,7 @@ type Shared = {
 
 /**
  * A request by the adapter that axios exports, for a body that goes out and comes in as it is, and with any status. The
- * rest of axios merges configurations and transforms bodies: a twentieth of the time that a read of 60,000 reviews takes.
+ * rest of axios merges configurations and transforms bodies: a twentieth of the time of a read of 60,000 reviews.
  */
 const createSender = () => {
   // Loaded with the first client: a command that sends no request starts without it.
