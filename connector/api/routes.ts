@@ -177,15 +177,15 @@ export const lookupCategories = lookupRoute('categories', '/api/reputation/v1/lo
 export const lookupLocations = lookupRoute('locations', '/api/v2/entity/locations')
 
 /**
- * A token for an application's id and secret; where the service's specification is silent it follows the defaults of
- * the config.
+ * A token for an application's id and secret. The service's specification is silent: this is what published deployments
+ * take, and the default of the config.
  */
 export const issueToken = defineRoute({
   name: 'issue a token',
   method: 'POST',
-  path: '/oauth/token',
+  path: '/api/service/v1/token/create',
   tokenHeader: undefined,
-  encoding: 'json',
+  encoding: 'form',
   request: TokenRequest,
   response: jsonResponse(IssuedToken),
   idempotent: true,

@@ -156,7 +156,7 @@ const entityStreams = ['comments', 'transparency_reviews', 'entity_ratings']
 const runSteps = async (io: CommandIo, sandbox: Sandbox, choice: DemoChoice): Promise<boolean> => {
   const { like, isFull, now } = choice
   const opened = getOrThrow(
-    createSource(toDemoConfig(sandbox, choice), {
+    createSource(toDemoConfig(sandbox, isFull), {
       clock: (stop) => ({ ...systemClock(stop), now }),
       proxyVariables: io.env,
     }),
@@ -220,13 +220,8 @@ const kindNames: Readonly<Record<ServiceKind, string>> = {
   published: 'like published deployments',
 }
 
-/**
- * The connector's configuration for a sandbox; the default form of the token request is that of published deployments.
- */
-const toDemoConfig = (
-  { url, applicationId, applicationSecret, tokenUrl }: Sandbox,
-  { like, isFull }: Omit<DemoChoice, 'now'>,
-) =>
+/** The connector's configuration for a sandbox. */
+const toDemoConfig = ({ url, applicationId, applicationSecret }: Sandbox, isFull: boolean) =>
   getOrThrow(
     sourceFormat.decode({
       base_url: url,
@@ -234,12 +229,6 @@ const toDemoConfig = (
         auth_type: 'application',
         application_id: applicationId,
         application_secret: applicationSecret,
-        ...(like === 'published'
-          ? {}
-          : {
-              token_url: tokenUrl,
-              token_request: { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
-            }),
       },
       start_date: '2000-01-01T00:00:00Z',
       ...(isFull ? { entities: { from_reviews: { locations: true } } } : {}),

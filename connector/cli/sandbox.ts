@@ -54,9 +54,9 @@ export const sandboxCommand = defineCommand({
     '  POST /__sandbox/churn    changes reviews now, such as {"change": 3, "delete": 1, "add": 1}',
     '  POST /__sandbox/clock    moves the clock of the service forward, such as {"seconds": 1800}',
     '',
-    'With --like published, tokens are issued for a form with appId ' +
-      'and appSecret at /api/service/v1/token/create, live for 30',
-    'minutes and expire inside a 200; reviews of operation 1 are ' +
+    'Tokens are issued at /api/service/v1/token/create for a form with appId and appSecret, as the config defaults to.',
+    '',
+    'With --like published, tokens live for 30 minutes and expire inside a 200; reviews of operation 1 are ' +
       'paged by scrollKey alone, and their window is days; fromDate and',
     'toDate have whole seconds; minRatingCount is 30 where a request sends none; the sources are an array at',
     '/api/reputation/v1/sources, there are no categories, /api/v2/entity/locations lists the active locations, and',

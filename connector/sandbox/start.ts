@@ -9,7 +9,7 @@ import { createSandboxService } from './operations/service'
 import type { RequestLimits, TransparencyRules } from './operations/transparency'
 import type { Truth } from './operations/truth'
 import { type Churn, noChurn } from './operations/writes'
-import { publishedTokenPath, type ServiceKind } from './server/handlers'
+import type { ServiceKind } from './server/handlers'
 import { createRequestLog, createSandboxPages, type RequestLogEntry, type RequestStats } from './server/pages'
 import { createLatency, type Latency, type RequestRate, startServer } from './server/server'
 
@@ -120,7 +120,7 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     accessToken,
     applicationId,
     applicationSecret,
-    tokenUrl: server.url + (kind === 'published' ? publishedTokenPath : issueToken.path),
+    tokenUrl: server.url + issueToken.path,
     api: service.api,
     churn: (step) => service.churn({ ...noChurn, ...step }),
     setChurn: (step) => {

@@ -235,10 +235,10 @@ const exchanges: Record<string, Exchange> = {
     answer: [{ id: 1, name: 'Survey' }],
   },
   'the token exchange': {
-    call: (api) => api.issueToken({ applicationId: 'app', applicationSecret: 'secret' })(),
-    request: 'POST /gateway/oauth/token',
-    contentType: 'application/json',
-    body: { applicationId: 'app', applicationSecret: 'secret' },
+    call: (api) => api.issueToken({ appId: 'app', appSecret: 'secret' })(),
+    request: 'POST /gateway/api/service/v1/token/create',
+    contentType: 'application/x-www-form-urlencoded',
+    body: 'appId=app&appSecret=secret',
     answer: { accessToken: 'fresh', expiresIn: 3600 },
   },
 }

@@ -10,7 +10,7 @@ import { programs } from '../../connector/cli/programs'
 import type { Sandbox } from '../../connector/sandbox/start'
 import { createTestIo } from '../support/command-io'
 import { programPath } from '../support/program'
-import { startSmallSandbox } from '../support/sandbox'
+import { applicationCredentials, startSmallSandbox } from '../support/sandbox'
 
 const hasScript = spawnSync('script', ['--version']).status === 0
 
@@ -67,6 +67,18 @@ describe('feedback init', () => {
     const env = { FEEDBACK_CREDENTIALS_ACCESS_TOKEN: accessToken }
     expect(await run(next, { env })).toMatchObject({ status: 0, stdout: expect.stringContaining('Everything works.') })
     expect(await run(next)).toMatchObject({ status: 78, stdout: expect.stringContaining('access_token is missing') })
+  })
+
+  it('writes a config with an id alone, which check takes with the secret in a variable', async () => {
+    const { url, applicationId, applicationSecret } = await startSmallSandbox()
+    const path = newFile()
+    const application = ['--auth', 'application', '--application-id', applicationId]
+    const args = ['--out', path, '--base-url', url, '--start-date', '2024-01-31', ...application]
+    const { stdout } = await run(['init', ...args])
+    expect(readConfig(path).credentials).toEqual({ auth_type: 'application', application_id: applicationId })
+    const next = /^ {2}feedback (check .*)$/m.exec(stdout)?.[1]?.split(' ') ?? []
+    const env = { FEEDBACK_CREDENTIALS_APPLICATION_SECRET: applicationSecret }
+    expect(await run(next, { env })).toMatchObject({ status: 0, stdout: expect.stringContaining('Everything works.') })
   })
 
   it.each<[string, ReadonlyArray<string>, Given]>([
@@ -319,8 +331,7 @@ describe('feedback check', () => {
     ['is what fails, where nothing answers', 'closed', 'FAILED', 'service'],
   ] as const)('says that the service %s', async (_, state, result, failing) => {
     const sandbox = await startSmallSandbox()
-    const { applicationId: application_id, tokenUrl: token_url } = sandbox
-    const credentials = { auth_type: 'application', application_id, application_secret: 'S3CR3T-other', token_url }
+    const credentials = { ...applicationCredentials(sandbox), application_secret: 'S3CR3T-other' }
     if (state === 'closed') await sandbox.close()
     const { status, stdout } = await check(sandbox, [], { credentials })
     expect([status, stdout]).toEqual([78, expect.stringMatching(new RegExp(`^service +${result}`, 'm'))])

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkCommand } from '../../connector/cli/check'
-import { type SandboxOptions, startSandbox } from '../../connector/sandbox/start'
+import type { ServiceKind } from '../../connector/sandbox/server/handlers'
+import { startSandbox } from '../../connector/sandbox/start'
 import { createCertificate } from '../support/certificate'
 import { codeBlocks, docsFolder, fillIn } from '../support/doc-blocks'
 import { createJsonFolder, writeTempFile } from '../support/files'
@@ -30,10 +31,10 @@ const messages = [
 
 describe('the commands of first-sync.md', () => {
   /** Runs the shell commands of the page one after the other; stops at the first that fails. */
-  const runPage = async (options: SandboxOptions, edit: (text: string) => string) => {
-    const sandbox = await startSandbox({ reviews: 120, ...options })
+  const runPage = async (like: ServiceKind) => {
+    const sandbox = await startSandbox({ reviews: 120, like })
     const files = createJsonFolder()
-    const blocks = codeBlocks('first-sync.md', 'sh').map((text) => edit(fillIn(text, sandbox)))
+    const blocks = codeBlocks('first-sync.md', 'sh').map((text) => fillIn(text, sandbox))
     const child = spawn('bash', ['-c', ['set -euo pipefail', ...blocks].join('\n')], {
       cwd: files.path,
       env: { ...process.env, PATH: [installed, process.env.PATH].join(':') },
@@ -51,15 +52,8 @@ describe('the commands of first-sync.md', () => {
     return { status, output, hasTable, secrets }
   }
 
-  it.each<[string, SandboxOptions, (text: string) => string]>([
-    ['a published deployment', { like: 'published' }, (text) => text],
-    [
-      'the specification, with its own path for tokens',
-      {},
-      (text) => text.replace('--auth application', '--auth application --token-url /oauth/token'),
-    ],
-  ])('lead to the first table at %s', async (_, options, edit) => {
-    const { status, output, hasTable, secrets } = await runPage(options, edit)
+  it.each(['specification', 'published'] as const)('lead to the first table at a sandbox like the %s', async (like) => {
+    const { status, output, hasTable, secrets } = await runPage(like)
     expect([status, hasTable], output).toEqual([0, true])
     expect(output).toMatch(/Everything works\.[\s\S]*reviews +complete[\s\S]*rating[\s\S]*Everything works\./)
     for (const secret of secrets) expect(output).not.toContain(secret)

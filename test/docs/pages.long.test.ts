@@ -21,7 +21,7 @@ import { hubDefinition, hubSettings, type SingerDescription } from './hub'
 let sandbox: Sandbox
 let files: JsonFolder
 beforeAll(async () => {
-  sandbox = await startSandbox({ like: 'published', reviews: 120 })
+  sandbox = await startSandbox({ reviews: 120 })
   files = createJsonFolder()
 })
 afterAll(async () => {

@@ -11,9 +11,8 @@ export const codeBlocks = (page: string, language: string): ReadonlyArray<string
   )
 
 /** The text with the address and the credentials of a sandbox in place of its placeholders. */
-export const fillIn = (text: string, { url, tokenUrl, accessToken, applicationId, applicationSecret }: Sandbox) =>
+export const fillIn = (text: string, { url, accessToken, applicationId, applicationSecret }: Sandbox) =>
   text
-    .replaceAll('https://feedback.example.com/oauth/token', tokenUrl)
     .replaceAll('https://feedback.example.com', url)
     .replaceAll('YOUR_TOKEN', accessToken)
     .replaceAll('YOUR_APPLICATION', applicationId)

@@ -35,15 +35,10 @@ export const lookupSettings =
       )
 
 /** The application of such a sandbox as credentials of a config. */
-export const applicationCredentials = ({ applicationId, applicationSecret, tokenUrl }: Sandbox) => ({
+export const applicationCredentials = ({ applicationId, applicationSecret }: Sandbox) => ({
   auth_type: 'application',
   application_id: applicationId,
   application_secret: applicationSecret,
-  token_url: tokenUrl,
-  token_request:
-    sandboxKind === 'published'
-      ? { encoding: 'form', id_field: 'appId', secret_field: 'appSecret' }
-      : { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
 })
 
 /** A small sandbox that ends with the test. */
@@ -93,6 +88,12 @@ export const postJson = (
     headers: { 'Content-Type': 'application/json', accessToken, 'Access-Token': accessToken, ...headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
+
+/** Asks for a token, as an application with this secret. */
+export const requestToken = (
+  { tokenUrl, applicationId: appId, applicationSecret }: Sandbox,
+  appSecret = applicationSecret,
+): Promise<Response> => fetch(tokenUrl, { method: 'POST', body: new URLSearchParams({ appId, appSecret }) })
 
 export const getPath = (
   { url, accessToken }: Sandbox,

@@ -9,6 +9,7 @@ import {
   networkFailure,
   outageKind,
 } from '../error'
+import { issueToken } from '../routes'
 import type { Clock } from './rate-limit'
 import { encodeForm, encodeJson, type HttpRequest } from './request'
 import { isStrayRedirect, isTemporaryRedirect } from './retry'
@@ -43,11 +44,8 @@ export type TokenExchange = {
   }
 }
 
-/** Where published deployments issue tokens, below base_url. */
-const defaultTokenPath = '/api/service/v1/token/create'
-
 /** The address that a configured `token_url` means: a path, as the default is one, is appended to that of base_url. */
-export const resolveTokenUrl = (base: URL, tokenUrl = defaultTokenPath): string => {
+export const resolveTokenUrl = (base: URL, tokenUrl = issueToken.path): string => {
   if (!tokenUrl.startsWith('/')) return tokenUrl
   const [path = '', query = ''] = tokenUrl.split(/(?=\?)/)
   const url = new URL(base)
@@ -168,7 +166,7 @@ const statusError = (issuer: string, response: HttpResponse, now: number): ApiEr
   if (status === 404)
     return tokenConfigError(
       `No tokens are issued at credentials.token_url (${issuer} answered 404). Check base_url ` +
-        `and credentials.token_url; without one, it is ${defaultTokenPath} below base_url.`,
+        `and credentials.token_url; without one, it is ${issueToken.path} below base_url.`,
       status,
     )
   return status >= 400 ? refusal(issuer, status) : undefined

@@ -1,7 +1,7 @@
 import * as t from 'io-ts'
 
-/** What an application gives for a token; the form is not documented, so a config can name other fields. */
-export const TokenRequest = t.type({ applicationId: t.string, applicationSecret: t.string }, 'TokenRequest')
+/** An application's id and secret, in the fields that published deployments take; a config can name others. */
+export const TokenRequest = t.type({ appId: t.string, appSecret: t.string }, 'TokenRequest')
 export type TokenRequest = t.TypeOf<typeof TokenRequest>
 
 /** A token and its lifetime in seconds. */

@@ -130,8 +130,8 @@ export const createTokenRegistry = ({
       permanentTokens.delete(token)
       expiryTimes.delete(token)
     },
-    issueToken: (request) => {
-      if (request.applicationId !== applicationId || request.applicationSecret !== applicationSecret) return undefined
+    issueToken: ({ appId, appSecret }) => {
+      if (appId !== applicationId || appSecret !== applicationSecret) return undefined
       const token = createText()
       expiryTimes.set(token, now() + 1000 * lifetimeSeconds)
       return { accessToken: token, expiresIn: lifetimeSeconds }

@@ -138,19 +138,8 @@ const createSpecifiedHandlers = (api: Api): ReadonlyArray<Handler> => [
   createHandler('exportDeletedReviews')(routes.exportDeletedReviews, api.exportDeletedReviews),
 ]
 
-/** Where published deployments issue tokens. */
-export const publishedTokenPath = '/api/service/v1/token/create'
-
-const PublishedTokenRequest = t.type({ appId: t.string, appSecret: t.string }, 'PublishedTokenRequest')
-
-/** The token exchange of published deployments: a form, and an answer that `printPublishedToken` makes. */
-export const publishedTokenRoute = defineRoute({
-  ...routes.issueToken,
-  path: publishedTokenPath,
-  encoding: 'form',
-  request: PublishedTokenRequest,
-  response: jsonResponse(t.unknown),
-})
+/** The token exchange of published deployments, with an answer that `printPublishedToken` makes. */
+export const publishedTokenRoute = defineRoute({ ...routes.issueToken, response: jsonResponse(t.unknown) })
 
 /** A token as published deployments answer it: its expiry is a time in UTC without a zone. */
 const printPublishedToken = ({ accessToken, expiresIn }: IssuedToken, now: number): unknown => ({
@@ -200,9 +189,9 @@ const createPublishedHandlers = (api: Api, { now, listEntities }: PublishedServi
     ),
   ),
   createHandler('lookupLocations')(routes.lookupLocations, api.lookupLocations),
-  createHandler('issueToken')(publishedTokenRoute, ({ appId, appSecret }) =>
+  createHandler('issueToken')(publishedTokenRoute, (request) =>
     pipe(
-      api.issueToken({ applicationId: appId, applicationSecret: appSecret }),
+      api.issueToken(request),
       TE.bimap(
         () => publishedCredentialsError,
         (issued) => printPublishedToken(issued, now()),

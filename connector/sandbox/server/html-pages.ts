@@ -60,7 +60,7 @@ const examples = {
   syncLocations: [{ code: 'LOC-9001', codeType: 'INTERNAL', active: true, name: 'New Clinic' }],
   exportReviews: { modifiedTimeFrom: from, limit: 5, additionalFields: ['brand'] },
   exportDeletedReviews: { modifiedTimeFrom: from, limit: 5 },
-  issueToken: { applicationId: '', applicationSecret: '' },
+  issueToken: { appId: '', appSecret: '' },
 }
 
 const createElement = (name, properties, ...children) => {

@@ -102,8 +102,8 @@ export const describeService = (lookups: LookupRoutes = {}, kind: ServiceKind = 
       title: 'Feedback Data Service',
       version: '0.1.0-preview.1',
       description:
-        'As the sandbox serves it. The token exchange and the lookups are ' +
-        'not shown by the specification: their form is the sandbox’s own.',
+        'As the sandbox serves it. The specification shows neither the token exchange, which is that of published ' +
+        'deployments, nor the lookups, whose form is the sandbox’s own.',
     },
     paths,
     components: {

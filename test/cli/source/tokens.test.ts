@@ -7,17 +7,12 @@ import type { Sandbox, SandboxOptions } from '../../../connector/sandbox/start'
 import { writeTempFile } from '../../support/files'
 import { type Reply, sendJson, startServer } from '../../support/listen'
 import { runCommand } from '../../support/run-command'
-import { startSmallSandbox } from '../../support/sandbox'
+import { applicationCredentials, startSmallSandbox } from '../../support/sandbox'
 
-const applicationConfig = ({ url, applicationId, applicationSecret }: Sandbox, more: object = {}) => ({
-  base_url: url,
+const applicationConfig = (sandbox: Sandbox, more: object = {}) => ({
+  base_url: sandbox.url,
   start_date: '2000-01-01T00:00:00Z',
-  credentials: {
-    auth_type: 'application',
-    application_id: applicationId,
-    application_secret: applicationSecret,
-    ...more,
-  },
+  credentials: { ...applicationCredentials(sandbox), ...more },
 })
 
 const catalog = {
@@ -63,8 +58,8 @@ describe('an application with an id and a secret alone', () => {
   const startPublished = (options: SandboxOptions = {}) =>
     startSmallSandbox({ like: 'published', reviews: 300, ...options })
 
-  it('reads from a published deployment', async () => {
-    const sandbox = await startPublished()
+  it.each(['specification', 'published'] as const)('reads from a sandbox like the %s', async (like) => {
+    const sandbox = await startSmallSandbox({ like, reviews: 300 })
     const { status, ids } = await read(applicationConfig(sandbox))
     expect(status).toBe(0)
     expect([...new Set(ids)].sort()).toEqual(await idsOf(sandbox))

@@ -3,7 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseFaultList } from '../../../connector/sandbox/faults/plan'
 import { exportOrders } from '../../../connector/sandbox/operations/exports'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
-import { epochTime, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from '../../support/sandbox'
+import {
+  epochTime,
+  operationPaths,
+  postJson,
+  readJsonAnswer,
+  requestToken,
+  startSmallSandbox,
+} from '../../support/sandbox'
 
 const { exportReviews, exportDeletedReviews } = operationPaths
 
@@ -164,15 +171,8 @@ describe('an export', () => {
   })
 
   it('accepts a token that was exchanged for the application id and secret', async () => {
-    const { applicationId, applicationSecret } = sandbox
-    const exchange = (secret: string) =>
-      fetch(sandbox.tokenUrl, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({ applicationId, applicationSecret: secret }),
-      })
-    expect((await exchange('guess')).status).toBe(401)
-    const { accessToken, expiresIn } = (await (await exchange(applicationSecret)).json()) as Record<string, unknown>
+    expect((await requestToken(sandbox, 'guess')).status).toBe(401)
+    const { accessToken, expiresIn } = await readJsonAnswer<Record<string, unknown>>(requestToken(sandbox))
     expect(expiresIn).toBe(3600)
     expect(
       (await postJson(sandbox, exportReviews, { modifiedTimeFrom: epochTime }, { accessToken: String(accessToken) }))

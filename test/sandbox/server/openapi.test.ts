@@ -3,7 +3,15 @@ import addFormats from 'ajv-formats'
 import { describe, expect, it } from 'vitest'
 import { routes } from '../../../connector/api/routes'
 import { describeService } from '../../../connector/sandbox/server/openapi'
-import { epochTime, getPath, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from '../../support/sandbox'
+import {
+  epochTime,
+  getPath,
+  operationPaths,
+  postJson,
+  readJsonAnswer,
+  requestToken,
+  startSmallSandbox,
+} from '../../support/sandbox'
 
 type Described = {
   readonly operationId: string
@@ -43,7 +51,6 @@ describe('the description of the service', () => {
 
   it('matches the answers of the sandbox', async () => {
     const sandbox = await startSmallSandbox()
-    const { applicationId, applicationSecret } = sandbox
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
     const visit = { name: 'A B', email: 'a@example.org', locationCode: 'LOC-1001', npi: '1', visitRecordId: 'V1' }
     const responses = {
@@ -59,7 +66,7 @@ describe('the description of the service', () => {
       exportDeletedReviews: postJson(sandbox, operationPaths.exportDeletedReviews, { modifiedTimeFrom: epochTime }),
       lookupSources: getPath(sandbox, operationPaths.lookupSources),
       lookupCategories: getPath(sandbox, '/api/reputation/v1/lookup/categories'),
-      issueToken: postJson(sandbox, '/oauth/token', { applicationId, applicationSecret }),
+      issueToken: requestToken(sandbox),
     }
     expect(Object.keys(responses)).toEqual([...operations.keys()])
     for (const [operation, response] of Object.entries(responses)) {

@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { refuseOperatorRequest } from '../../../connector/sandbox/server/pages'
 import type { Sandbox } from '../../../connector/sandbox/start'
-import { epochTime, getPath, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from '../../support/sandbox'
+import {
+  epochTime,
+  getPath,
+  operationPaths,
+  postJson,
+  readJsonAnswer,
+  requestToken,
+  startSmallSandbox,
+} from '../../support/sandbox'
 
 const body = { modifiedTimeFrom: epochTime, limit: 1 }
 
@@ -78,9 +86,9 @@ describe('a token', () => {
   it('that was exchanged expires after its lifetime', async () => {
     let now = Date.now()
     const sandbox = await startSmallSandbox({ tokenLifetime: 60, now: () => now })
-    const { applicationId, applicationSecret } = sandbox
-    const exchanged = await postJson(sandbox, '/oauth/token', { applicationId, applicationSecret })
-    const { accessToken, expiresIn } = await readJsonAnswer<{ accessToken: string; expiresIn: number }>(exchanged)
+    const { accessToken, expiresIn } = await readJsonAnswer<{ accessToken: string; expiresIn: number }>(
+      requestToken(sandbox),
+    )
     expect(expiresIn).toBe(60)
     expect((await sendRequest('exportReviews', sandbox, { accessToken })).status).toBe(200)
     now += 60_000
@@ -90,10 +98,7 @@ describe('a token', () => {
 
   it('is not issued for a wrong secret', async () => {
     const sandbox = await startSmallSandbox()
-    const refused = await postJson(sandbox, '/oauth/token', {
-      applicationId: sandbox.applicationId,
-      applicationSecret: '?',
-    })
+    const refused = await requestToken(sandbox, '?')
     expect([refused.status, await readJsonAnswer(refused)]).toEqual([401, errorBody(401)])
   })
 })
@@ -117,9 +122,7 @@ describe('the rate limit', () => {
 
   it('does not count the token exchange', async () => {
     const sandbox = await startSmallSandbox({ rate: { requests: 1, seconds: 60 } })
-    const { applicationId, applicationSecret } = sandbox
-    for (let n = 0; n < 3; n++)
-      expect((await postJson(sandbox, '/oauth/token', { applicationId, applicationSecret })).status).toBe(200)
+    for (let n = 0; n < 3; n++) expect((await requestToken(sandbox)).status).toBe(200)
   })
 })
 
