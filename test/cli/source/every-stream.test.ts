@@ -10,7 +10,10 @@ import { startTestSandbox } from '../../support/sandbox'
 
 const hour = 3_600_000
 const keys = Object.fromEntries(streams.map(({ name, primaryKey }) => [name, primaryKey]))
-const things = ['locations', 'providers', 'sources', 'categories']
+/** What reviews name: its rows may also be of a version of a review that is gone. */
+const dimensions = streams.flatMap(({ name, derivation }) =>
+  derivation?._tag === 'dimension' || derivation?._tag === 'pair' ? [name] : [],
+)
 
 /** In an order of its own, attributes too, so that only what is said counts. */
 const sorted = (rows: ReadonlyArray<Fields>): ReadonlyArray<string> =>
@@ -131,8 +134,8 @@ describe.each(['named in the config', 'found in the reviews'])('every stream, wi
       version.get(String(row.reviewId ?? row.id)) === (row.reviewModifiedTime ?? row.modifiedTime)
     for (const [stream, rows] of Object.entries(expected)) {
       const there = warehouse.rows(stream)
-      if (things.includes(stream)) {
-        const bare = there.map(({ reviewModifiedTime: _, ...thing }) => thing)
+      if (dimensions.includes(stream)) {
+        const bare = there.map(({ reviewModifiedTime: _, ...row }) => row)
         expect(sorted(bare), stream).toEqual(expect.arrayContaining([...sorted(rows)]))
       } else expect(sorted(there.filter(isCurrent)), stream).toEqual(sorted(rows))
     }
