@@ -1,46 +1,15 @@
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type * as t from 'io-ts'
-import { createAirbyteDecoder } from './airbyte/decode'
-import { createAirbyteEncoder } from './airbyte/encode'
 import { createAirbyteSourceCommands } from './airbyte/source-commands'
 import { createConfigFormat } from './config/format'
 import type { Failure } from './failure'
-import { readMessageLine } from './message-line'
 import type { Command } from './program/command'
 import { runOrThrow } from './program/error'
 import { airbyteConventions, singerConventions } from './program/exit'
 import { runProgram } from './program/program'
-import type { Protocol } from './protocol'
-import { createSingerDecoder } from './singer/decode'
-import { createSingerEncoder } from './singer/encode'
 import { createTapCommand } from './singer/tap-command'
 import type { ConnectOptions, SourceProgram } from './source-program'
 import type { Stream } from './stream'
-
-/** Singer declares its streams with SCHEMA lines; its states have a `value`. */
-const isSingerLine = (bytes: Buffer): boolean => {
-  const line = readMessageLine({ bytes, number: 1 })
-  return line !== undefined && (line.type === 'SCHEMA' || line.members.has('value'))
-}
-
-/**
- * The protocols that the programs speak, a row each. Input without a word about its protocol is decoded by the first
- * row that recognizes its first message, and as Airbyte where none does.
- */
-export const protocols = {
-  airbyte: {
-    name: 'Airbyte',
-    recognizes: (bytes) => readMessageLine({ bytes, number: 1 }) !== undefined && !isSingerLine(bytes),
-    createEncoder: createAirbyteEncoder,
-    createDecoder: createAirbyteDecoder,
-  },
-  singer: {
-    name: 'Singer',
-    recognizes: isSingerLine,
-    createEncoder: createSingerEncoder,
-    createDecoder: createSingerDecoder,
-  },
-} as const satisfies Readonly<Record<string, Protocol>>
 
 /** A source whose streams need no settings: what it reads, and how it connects. */
 export type SourceDeclaration<Config, Env> = {

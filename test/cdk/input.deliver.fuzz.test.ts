@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
 import type { Message } from '../../connector/cdk/message'
 import type { Protocol } from '../../connector/cdk/protocol'
-import { protocols } from '../../connector/cdk/run-source'
+import { protocols } from '../../connector/cdk/protocols'
 import { decodeForDestination, printBack } from '../support/decoded-input'
 import { draws } from '../support/draws'
 

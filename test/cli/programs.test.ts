@@ -5,7 +5,7 @@ import { configFailure, systemFailure, transientFailure } from '../../connector/
 import { joinText } from '../../connector/cdk/lines'
 import { failureStatus, reportAirbyteFailure } from '../../connector/cdk/program/exit'
 import { runCommandLine } from '../../connector/cdk/program/run-command'
-import { protocols } from '../../connector/cdk/run-source'
+import { protocols } from '../../connector/cdk/protocols'
 import { type ProgramName, platformPrograms, programs } from '../../connector/cli/programs'
 import manifest from '../../package.json'
 import { createTestIo, toInput } from '../support/command-io'

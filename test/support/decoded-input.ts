@@ -4,7 +4,7 @@ import { decodeInput, decodeMixedInput } from '../../connector/cdk/input'
 import { joinText } from '../../connector/cdk/lines'
 import type { Message } from '../../connector/cdk/message'
 import type { Protocol } from '../../connector/cdk/protocol'
-import { protocols } from '../../connector/cdk/run-source'
+import { protocols } from '../../connector/cdk/protocols'
 
 /** The bytes in pieces of `size`. */
 export async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<Uint8Array> {

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import { findStreamById } from '../../../connector/cdk/catalog'
 import { decodeInput } from '../../../connector/cdk/input'
-import { protocols } from '../../../connector/cdk/run-source'
+import { protocols } from '../../../connector/cdk/protocols'
 import { configuredStream, destinationCatalog } from '../../support/catalogs'
 import { decodeForSnapshot, inChunks, summarizeInput } from '../../support/decoded-input'
 

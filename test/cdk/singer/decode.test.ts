@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { protocols } from '../../../connector/cdk/run-source'
+import { protocols } from '../../../connector/cdk/protocols'
 import { summarizeInput } from '../../support/decoded-input'
 
 const schema = (more: object = {}) => ({

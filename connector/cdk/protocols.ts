@@ -1,0 +1,31 @@
+import { createAirbyteDecoder } from './airbyte/decode'
+import { createAirbyteEncoder } from './airbyte/encode'
+import { readMessageLine } from './message-line'
+import type { Protocol } from './protocol'
+import { createSingerDecoder } from './singer/decode'
+import { createSingerEncoder } from './singer/encode'
+
+/** Singer declares its streams with SCHEMA lines; its states have a `value`. */
+const isSingerLine = (bytes: Buffer): boolean => {
+  const line = readMessageLine({ bytes, number: 1 })
+  return line !== undefined && (line.type === 'SCHEMA' || line.members.has('value'))
+}
+
+/**
+ * The protocols that the programs speak, a row each. Input without a word about its protocol is decoded by the first
+ * row that recognizes its first message, and as Airbyte where none does.
+ */
+export const protocols = {
+  airbyte: {
+    name: 'Airbyte',
+    recognizes: (bytes) => readMessageLine({ bytes, number: 1 }) !== undefined && !isSingerLine(bytes),
+    createEncoder: createAirbyteEncoder,
+    createDecoder: createAirbyteDecoder,
+  },
+  singer: {
+    name: 'Singer',
+    recognizes: isSingerLine,
+    createEncoder: createSingerEncoder,
+    createDecoder: createSingerDecoder,
+  },
+} as const satisfies Readonly<Record<string, Protocol>>
