@@ -51,6 +51,7 @@ export {
   TransparencyReview,
 } from './model/entity'
 export { IssuedToken, TokenRequest } from './model/issued-token'
+export { type QuestionKind, questionKinds } from './model/question-types'
 export {
   Content,
   DeletedExportRequest,

@@ -279,7 +279,7 @@ export const toAuditedTable = (
     ...layout,
     idColumn: attributeColumn(layout, isPart ? 'reviewId' : stream === 'transparency_reviews' ? 'documentId' : 'id'),
     versionColumn: attributeColumn(layout, versionColumns[stream] ?? 'reviewModifiedTime'),
-    ...(stream === 'categories' ? { idType: 'text' } : {}),
+    ...(['categories', 'questions'].includes(stream) ? { idType: 'text' } : {}),
     // The tables of the parts have no such column.
     deletedColumn: hasTombstones && stream === 'reviews' ? deletedColumn : undefined,
     deletionsName: undefined,

@@ -86,6 +86,7 @@ export type {
   InputRecord,
   LogLevel,
   Message,
+  NamesDerivation,
   PartStep,
   RecordChange,
   Row,

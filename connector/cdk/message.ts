@@ -40,13 +40,24 @@ export type PartStep = {
 /**
  * How the rows of a stream are made of the records of its reader. record: they are these records; part: objects
  * inside them, without the members `omitted`; dimension: an object that many records name, once for each version;
- * pair: each pair of two texts of such objects.
+ * names: the texts of such objects, each combination once.
  */
 export type Derivation =
   | { readonly _tag: 'record' }
   | { readonly _tag: 'part'; readonly steps: ReadonlyArray<PartStep>; readonly omitted: ReadonlyArray<string> }
   | { readonly _tag: 'dimension'; readonly member: string }
-  | { readonly _tag: 'pair'; readonly steps: ReadonlyArray<PartStep>; readonly names: readonly [string, string] }
+  | ({ readonly _tag: 'names' } & NamesDerivation)
+
+/**
+ * How rows are made of texts of objects. Their key joins the texts with ">"; `hasKey`: the first text alone is the key
+ * where it is there. `kind`: the column with what one of the texts stands for, in lower case.
+ */
+export type NamesDerivation = {
+  readonly steps: ReadonlyArray<PartStep>
+  readonly names: ReadonlyArray<string>
+  readonly hasKey: boolean
+  readonly kind?: { readonly column: string; readonly of: string; readonly values: Readonly<Record<string, string>> }
+}
 
 /** What a consumer must know of a stream before its first record. */
 export type StreamInfo = {

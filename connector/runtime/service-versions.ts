@@ -119,7 +119,7 @@ export const createVersionService = (
 }
 
 /** The streams of what reviews name, which `feedback audit` compares with what the newest reviews name. */
-export const auditedDimensions: ReadonlyArray<string> = ['locations', 'providers', 'sources', 'categories']
+export const auditedDimensions: ReadonlyArray<string> = ['locations', 'providers', 'sources', 'categories', 'questions']
 
 /** Reads what each review names that a load has read. Throws for a stream that is not in `auditedDimensions`. */
 export const createDimensionService = (

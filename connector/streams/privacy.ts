@@ -25,6 +25,7 @@ export const privacyResources: Readonly<Record<ResourceName, { readonly codec: t
         providers: 'provider.',
         sources: 'source.',
         categories: 'contents.sentiments.',
+        questions: 'contents.',
         review_contents: 'contents.',
         review_sentiments: 'contents.sentiments.',
         review_liabilities: 'contents.liabilities.',
@@ -63,7 +64,10 @@ const streamRoot = (stream: string): O.Option<string> => {
 }
 
 /** The attributes that a key is made of, by stream, where the key itself is no attribute of the service. */
-const keyParts: Readonly<Record<string, ReadonlyArray<string>>> = { categories: ['category', 'subCategory'] }
+const keyParts: Readonly<Record<string, ReadonlyArray<string>>> = {
+  categories: ['category', 'subCategory'],
+  questions: ['questionCode', 'question', 'questionType'],
+}
 
 /** The paths of all primary keys and cursors, which streams need. */
 export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<string> =>

@@ -16,6 +16,9 @@ export const reviewFieldTree = {
     {
       ...reviewKeyFields,
       id: 'value',
+      question: 'value',
+      questionType: 'value',
+      questionCode: 'value',
       sentiments: [{ ...contentKeyFields, id: 'value', category: 'value', subCategory: 'value' }],
       liabilities: [{ ...contentKeyFields, liabilityId: 'value' }],
     },

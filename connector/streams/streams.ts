@@ -25,7 +25,8 @@ import {
   reviewSentimentsStream,
   reviewTasksStream,
 } from './review-children'
-import { categoriesStream, locationsStream, providersStream, sourcesStream } from './review-dimensions'
+import { locationsStream, providersStream, sourcesStream } from './review-dimensions'
+import { categoriesStream, questionsStream } from './review-names'
 import { deletedReviewsStream, deletionExportOperation, reviewExportOperation, reviewsStream } from './reviews'
 import type { ReviewEntitySettings, SourceEnv } from './source-env'
 import { addLookedUpRecord } from './source-lookup'
@@ -43,6 +44,7 @@ export const streams: ReadonlyArray<Stream<SourceEnv>> = [
   providersStream,
   sourcesStream,
   categoriesStream,
+  questionsStream,
   reviewContentsStream,
   reviewSentimentsStream,
   reviewLiabilitiesStream,

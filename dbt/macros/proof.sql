@@ -45,6 +45,7 @@
     ['providers', [['id', 'bigint']], 1, 'reviewModifiedTime'],
     ['sources', [['id', 'bigint']], 1, 'reviewModifiedTime'],
     ['categories', [['id', 'text']], 1, 'reviewModifiedTime'],
+    ['questions', [['id', 'text']], 1, 'reviewModifiedTime'],
     ['review_contents', [['reviewId', 'bigint'], ['id', 'bigint']], 1, 'reviewModifiedTime'],
     ['review_sentiments', [
       ['reviewId', 'bigint'], ['contentId', 'bigint'], ['id', 'bigint'],

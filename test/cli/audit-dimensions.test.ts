@@ -42,7 +42,7 @@ const answer = async (...args: ReadonlyArray<string>): Promise<Answer> => {
 }
 
 const sync = async (): Promise<void> => {
-  const args = ['--config', config, '--db', db, '--select', 'reviews,locations,providers,sources,categories']
+  const args = ['--config', config, '--db', db, '--select', 'reviews,locations,providers,sources,categories,questions']
   expect(await runCommand(syncCommand, args)).toMatchObject({ status: 0 })
   expect(await runCommand(stateCommand, ['export', '--db', db, '--out', state])).toMatchObject({ status: 0 })
 }
@@ -57,7 +57,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-describe.each(['locations', 'providers', 'sources', 'categories'])('feedback audit --stream %s', (stream) => {
+const dimensions = ['locations', 'providers', 'sources', 'categories', 'questions']
+
+describe.each(dimensions)('feedback audit --stream %s', (stream) => {
   const table = ['--stream', stream, '--table', stream]
 
   it('finds nothing in a table that holds what the newest reviews name', async () => {
@@ -74,7 +76,7 @@ describe.each(['locations', 'providers', 'sources', 'categories'])('feedback aud
   })
 
   it('names what is missing, doubled or changed, and repairs it', async () => {
-    const hasName = stream !== 'categories'
+    const hasName = !['categories', 'questions'].includes(stream)
     const ids = (
       await useDb(
         `SELECT id::VARCHAR AS id FROM ${stream} WHERE "reviewModifiedTime" > '2021-01-01' ORDER BY hash(id) LIMIT 3`,

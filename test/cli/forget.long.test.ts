@@ -134,7 +134,7 @@ describe('feedback forget', () => {
     expect(stdout).toMatch(/^reviews +1 +0$/m)
     expect(stdout).toContain(
       'Not searched, since no id of a review that is known here is in ' +
-        'them: categories, entity_ratings, locations, providers, sources.',
+        'them: categories, entity_ratings, locations, providers, questions, sources.',
     )
     const again = await runCommand(forgetCommand, ['--db', path, '--review', `${gone.id},1`])
     expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('No table had rows of them.')])

@@ -35,6 +35,7 @@ export const relations: ReadonlyArray<Relation> = [
   relation('categories', ['category', 'subCategory'], 'review_sentiments', ['category', 'subCategory'], {
     always: false,
   }),
+  relation('questions', ['questionCode'], 'review_contents', ['questionCode'], { always: false }),
   relation('reviews', ['id'], 'review_tasks', ['reviewId'], { rows: 'one' }),
   relation('reviews', ['id'], 'review_engagements', ['reviewId']),
   relation('entity_ratings', entity, 'comments', entity),

@@ -109,9 +109,9 @@ describe('the comparison with the truth', () => {
   it('finds a row of a review that there is not, and one of none', async () => {
     const copyAs = (table: string, id: string) =>
       `INSERT INTO ${table} SELECT * REPLACE (${id} AS ${keyOf(table)[0]}) FROM ${table} WHERE rowid = ${nth(table, 0)}`
-    expect(await compareAfter((table) => copyAs(table, table === 'categories' ? `'x'` : '1'))).toEqual(
-      all({ missing: 0, additional: 1, different: 0 }),
-    )
+    expect(
+      await compareAfter((table) => copyAs(table, ['categories', 'questions'].includes(table) ? `'x'` : '1')),
+    ).toEqual(all({ missing: 0, additional: 1, different: 0 }))
     expect(await compareAfter((table) => copyAs(table, 'NULL'))).toEqual(
       all({ missing: 0, additional: 1, different: 0 }),
     )

@@ -37,6 +37,12 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
       '`lookups.categories` in the config, a lookup as in `sources`.',
     costs: `${sharedCosts}; one request with a lookup, or those of its pages`,
   },
+  questions: {
+    what:
+      'Questions that reviews answer. The key is the question code, or without one the question and its type. A run ' +
+      'sends each wording of a question once; the one read last stays.',
+    costs: sharedCosts,
+  },
   review_contents: { what: 'Questions and responses of reviews, one row for each.', costs: sharedCosts },
   review_sentiments: { what: 'Sentiments found in the responses, one row for each.', costs: sharedCosts },
   review_liabilities: { what: 'Liabilities found in the responses, one row for each.', costs: sharedCosts },

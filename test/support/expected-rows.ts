@@ -42,6 +42,20 @@ export const expectedOfReviews = (
         })),
       ),
     ),
+    questions: distinct(
+      contents.map(({ content: { questionCode, question, questionType } }) =>
+        questionCode === undefined
+          ? undefined
+          : {
+              ...{ id: questionCode, questionCode, question, questionType },
+              kind: /^Promoter/.test(String(questionType))
+                ? 'promoter'
+                : String(questionType).includes('Rating')
+                  ? 'number'
+                  : 'text',
+            },
+      ),
+    ),
     review_contents: contents.map(({ content: { sentiments: _, liabilities: __, ...content }, own }) => ({
       ...content,
       ...own,

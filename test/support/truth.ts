@@ -121,7 +121,7 @@ const childTables: Readonly<Record<string, (names: ReadonlyArray<string>) => str
 }
 
 const reviewTables = ['reviews', ...Object.keys(childTables)]
-const dimensionTables = ['locations', 'providers', 'sources', 'categories']
+const dimensionTables = ['locations', 'providers', 'sources', 'categories', 'questions']
 
 /** The tables of reviews, of what is within them and of their deletions. */
 export const tablesOfReviews: ReadonlyArray<string> = [...reviewTables, 'deleted_reviews']
@@ -223,20 +223,24 @@ export const compareWithTruth = async (
     const key = keys.get(table) ?? []
     const keyOf = (row: Fields) => key.map((name) => String(row[name])).join(' ')
     const difference = differenceOf(table)
-    const wanted = new Map(expected.map((row) => [keyOf(row), row]))
+    // Reviews may ask a question in several wordings, of which a table has one.
+    const wanted = new Map<string, ReadonlyArray<Fields>>()
+    for (const row of expected) wanted.set(keyOf(row), [...(wanted.get(keyOf(row)) ?? []), row])
     const found = await held.query(`SELECT ${rowSql(columns)} AS row FROM ${quoteIdentifier(table)} WHERE ${where}`)
     difference.rows += found.length
     for (const { row: text } of found) {
       const row = parseQuickly(String(text)) as Fields
-      const one = wanted.get(keyOf(row))
+      const those = wanted.get(keyOf(row)) ?? []
+      const [one] = those
       wanted.delete(keyOf(row))
-      const isEqual =
-        one !== undefined && columns.every(({ name, type }) => isSame(row[name], toHeldValue(one[name], type)))
-      if (isEqual) continue
+      const isEqual = (other: Fields) =>
+        columns.every(({ name, type }) => isSame(row[name], toHeldValue(other[name], type)))
+      if (those.some(isEqual)) continue
       difference[one === undefined ? 'additional' : 'different'] += 1
       difference.example ??= `${text} instead of ${JSON.stringify(one && toHeldRow(one, columns))}`
     }
-    for (const one of wanted.values()) difference.example ??= `${JSON.stringify(toHeldRow(one, columns))} is missing`
+    for (const [one] of wanted.values())
+      difference.example ??= `${JSON.stringify(one && toHeldRow(one, columns))} is missing`
     difference.missing += wanted.size
   }
   const told = new Set<string>()
@@ -274,6 +278,10 @@ export const compareWithTruth = async (
       SELECT DISTINCT element.category AS category, element."subCategory" AS "subCategory"
       FROM (${childTables.review_sentiments?.(['category', 'subCategory'])})`))
       told.add(JSON.stringify({ contents: [{ sentiments: [{ category, subCategory }] }] }))
+    for (const { json } of await held.query(
+      `SELECT DISTINCT to_json(element) AS json FROM (${childTables.review_contents?.(['question', 'questionType', 'questionCode'])})`,
+    ))
+      told.add(`{"contents":[${json}]}`)
   }
   const bounds = await service.query(`
     SELECT min(id)::VARCHAR AS least, max(id)::VARCHAR AS greatest

@@ -44,6 +44,16 @@ const printRating = (
       ]
     : []
 
+/** How likely the answerer of a survey is to recommend the place, from 0 to 10: about twice the rating. */
+const printPromoter = (row: ReviewRow): ReadonlyArray<string> => {
+  if (!isPresent(row.survey_bar_code) || !isPresent(row.rating)) return []
+  const answer = Math.round(2 * Number(row.rating)) + Number(BigInt(row.id) % 3n) - 1
+  return [
+    `{"id":${BigInt(row.id) * 10n + 4n},"question":"How likely are you to recommend us?",` +
+      `"response":"${Math.min(10, Math.max(0, answer))}","questionType":"Promoter (Radio)","questionCode":"RECOMMEND"}`,
+  ]
+}
+
 /** Where there is none, the service may leave it out or send an empty text. */
 const printSubCategory = (subCategory: string, n: number): string =>
   subCategory === '' && n % 2 === 1 ? '' : `"subCategory":"${subCategory}",`
@@ -147,6 +157,7 @@ const printReview = (row: ReviewRow): string => {
     `,"contents":[${[
       ...printRating(row, 1, 'How courteous was our staff?', 'STAFF', row.staff_rating),
       ...printRating(row, 2, 'How easy was it to get an appointment?', 'ACCESS', row.access_rating),
+      ...printPromoter(row),
       ...printComment(row, commentPhrases),
     ].join(',')}]`,
     printMember('taskDetails', printTask(row)),

@@ -1,4 +1,4 @@
-import type { Derivation, PartStep } from '../../cdk'
+import type { Derivation, NamesDerivation, PartStep } from '../../cdk'
 import { quoteIdentifier, quoteLiteral } from '../store/database'
 import { attributeOf, type Column, type Table } from '../store/tables'
 import { type RecordSource, shapeOf, type TypedRows, typeRecords, typeRows } from './typed-rows'
@@ -32,7 +32,7 @@ const addToShape = (shape: Shape, { table, derivation }: DerivedStream): void =>
   }
   const carried = new Set(valuesOf(derivation).keys())
   const columns = table.columns.filter(({ name }) => !carried.has(name))
-  if (derivation._tag === 'pair') for (const name of derivation.names) inner[name] = 'VARCHAR'
+  if (derivation._tag === 'names') for (const name of derivation.names) inner[name] = 'VARCHAR'
   else Object.assign(inner, shapeOf(columns, true))
 }
 
@@ -103,11 +103,12 @@ const partsSql = (reviews: Reviews, steps: ReadonlyArray<PartStep>, hasPlace: bo
 /** SQL of the columns that a derivation fills itself, by their names. */
 const valuesOf = (derivation: Derivation): ReadonlyMap<string, (column: Column) => string> => {
   const version: ReadonlyArray<readonly [string, (column: Column) => string]> = [['reviewModifiedTime', () => '_time']]
-  if (derivation._tag === 'pair')
+  if (derivation._tag === 'names')
     return new Map([
       ...version,
       ['id', () => '_id'],
       ...derivation.names.map((name, i) => [name, () => `_name${i}`] as const),
+      ...(derivation.kind === undefined ? [] : [[derivation.kind.column, () => '_kind'] as const]),
     ])
   if (derivation._tag !== 'part') return new Map(version)
   const carried = derivation.steps.flatMap(({ as, index }) => [as, index].flatMap((name) => name ?? []))
@@ -160,7 +161,7 @@ export const repeatedPartsSql = (reviews: Reviews, { derivation }: DerivedStream
  * has no such objects.
  */
 export const memberNamesSql = (reviews: Reviews, { derivation }: DerivedStream): string | undefined => {
-  if (derivation._tag === 'record' || derivation._tag === 'pair') return undefined
+  if (derivation._tag === 'record' || derivation._tag === 'names') return undefined
   const steps = derivation._tag === 'part' ? derivation.steps : [{ name: derivation.member, isList: false }]
   return `SELECT DISTINCT unnest(json_keys(_part)) AS name FROM (${partsSql(reviews, steps, false)})`
 }
@@ -216,36 +217,38 @@ const findVersionsSql = (reviews: Reviews, { table }: DerivedStream, member: str
 /** White space of any kind, as JavaScript trims it. */
 const blankPattern = `'[\\s\\x{0B}\\x{FEFF}\\p{Z}]*'`
 
-/** Into `_found`: the pairs of names that no review before has shown; a name that is blank counts as none. */
-const findPairsSql = (
-  reviews: Reviews,
-  { steps, names }: Extract<Derivation, { readonly _tag: 'pair' }>,
-  seen: Seen,
-): string => {
-  const [first, second] = names.map(
-    (name) =>
-      `CASE WHEN NOT regexp_full_match(${textSql(reviews, name)}, ${blankPattern}) THEN ${textSql(reviews, name)} END`,
+/** Into `_found`: the names that no review before has shown together; one that is blank counts as none. */
+const findNamesSql = (reviews: Reviews, { steps, names, hasKey, kind }: NamesDerivation, seen: Seen): string => {
+  const columns = names.map((_, i) => `_name${i}`)
+  const texts = names.map(
+    (name, i) =>
+      `CASE WHEN NOT regexp_full_match(${textSql(reviews, name)}, ${blankPattern})
+        THEN ${textSql(reviews, name)} END AS _name${i}`,
   )
-  const escaped = (name: string) => `regexp_replace(${name}, '([\\\\>])', '\\\\\\1', 'g')`
+  const [first = '', ...others] = columns.map((column) => `replace(${column}, '>', '>>')`)
+  const rest = others.map((text, i) => `'> ' || ${hasKey && i === 0 ? `coalesce(${text}, '')` : text}`)
+  const joined = `concat_ws(' ', ${[...(hasKey ? [] : [first]), ...rest].join(', ')})`
+  const values = Object.entries(kind?.values ?? {}).map((value) => value.map(quoteLiteral).join(': '))
+  const kindSql = kind && `MAP {${values.join(', ')}}[lower(trim(_name${names.indexOf(kind.of)}, ' '))] AS _kind,`
   return `
   CREATE OR REPLACE TEMP TABLE _found AS
-  SELECT *, NULL::VARCHAR AS _part, CASE WHEN _name1 IS NULL THEN ${escaped('_name0')}
-      ELSE concat(${escaped('_name0')} || ' ', '> ', ${escaped('_name1')}) END AS _id
+  SELECT *, NULL::VARCHAR AS _part, ${hasKey ? `coalesce(${first}, ${joined})` : joined} AS _id,
+    ${kindSql ?? ''} to_json([${columns.join(', ')}])::VARCHAR AS _key
   FROM (
     SELECT min(_seq) AS _seq, arg_min(_at, _seq) AS _at, arg_min(_review, _seq) AS _review,
-      arg_min(_time, _seq) AS _time, _name0, _name1
-    FROM (SELECT *, ${first} AS _name0, ${second} AS _name1
+      arg_min(_time, _seq) AS _time, ${columns.join(', ')}
+    FROM (SELECT *, ${texts.join(', ')}
       FROM (${partsSql(reviews, steps, false)}))
-    WHERE _name0 IS NOT NULL OR _name1 IS NOT NULL GROUP BY _name0, _name1);
-  DELETE FROM _found WHERE _id IN (SELECT key FROM ${seenName(seen)});
-  INSERT INTO ${seenName(seen)} (commit, key) SELECT ${seen.commit}, _id FROM _found`
+    WHERE coalesce(${columns.join(', ')}) IS NOT NULL GROUP BY ${columns.join(', ')});
+  DELETE FROM _found WHERE _key IN (SELECT key FROM ${seenName(seen)});
+  INSERT INTO ${seenName(seen)} (commit, key) SELECT ${seen.commit}, _key FROM _found`
 }
 
 /** Into `_found`: what a stream sends once; undefined for a stream whose rows are not found in this way. */
 export const findSql = (reviews: Reviews, stream: DerivedStream, seen: Seen): string | undefined => {
   const { derivation } = stream
   if (derivation._tag === 'dimension') return findVersionsSql(reviews, stream, derivation.member, seen)
-  return derivation._tag === 'pair' ? findPairsSql(reviews, derivation, seen) : undefined
+  return derivation._tag === 'names' ? findNamesSql(reviews, derivation, seen) : undefined
 }
 
 /**
@@ -267,7 +270,7 @@ export const typeStream = (reviews: Reviews, stream: DerivedStream, spool: strin
     // One review may show several, and each needs its own place.
     case 'dimension':
       return typed(isText, 'FROM temp._found', 'row_number() OVER (ORDER BY _seq)')
-    case 'pair':
+    case 'names':
       return typed(false, 'FROM temp._found', 'row_number() OVER (ORDER BY _seq)')
   }
 }

@@ -13,7 +13,7 @@ import { lookupSettings, startTestSandbox } from '../../support/sandbox'
 
 const ofReviews = [
   ...['reviews', 'locations', 'providers', 'review_contents', 'review_sentiments', 'review_liabilities'],
-  ...['review_tasks', 'review_engagements'],
+  ...['review_tasks', 'review_engagements', 'questions'],
   ...['sources', 'categories'].filter((name) => !(name in lookupSettings)),
 ]
 const all = streams.map(({ name }) => name)

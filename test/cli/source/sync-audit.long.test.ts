@@ -21,6 +21,7 @@ const keys: Readonly<Record<string, readonly [key: ReadonlyArray<string>, hashed
   providers: [['id'], ['id', 'reviewModifiedTime']],
   sources: [['id'], ['id', 'reviewModifiedTime']],
   categories: [['id'], ['id', 'reviewModifiedTime']],
+  questions: [['id'], ['id', 'reviewModifiedTime']],
   review_contents: [
     ['reviewId', 'id'],
     ['reviewId', 'reviewModifiedTime'],

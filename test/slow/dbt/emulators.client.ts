@@ -52,6 +52,7 @@ const streams = [
   'locations',
   'providers',
   'categories',
+  'questions',
 ]
 
 beforeAll(async () => {
@@ -258,6 +259,7 @@ describe.each(here)('%s on %s', (_dialect, _name, emulator) => {
     ['locations', 'whole', ['name']],
     ['providers', 'whole', ['name', 'npi']],
     ['categories', 'text', []],
+    ['questions', 'text', []],
   ] as const)(`finds which %s differ (seed ${seed})`, async (stream, idKind, attributes) => {
     const columns: Columns = [
       ['id', idKind],
@@ -269,7 +271,7 @@ describe.each(here)('%s on %s', (_dialect, _name, emulator) => {
       if (String(newest.get(String(record.id))?.reviewModifiedTime ?? '') < String(record.reviewModifiedTime))
         newest.set(String(record.id), record)
     const rows = [...newest.values()]
-    expect(rows.length).toBeGreaterThan(10)
+    expect(rows.length).toBeGreaterThan(2)
     const draw = drawer()
     const pick = () => draw(rows.length)
     const replace = (index: number, ...others: ReadonlyArray<ServedRecord>) => ({

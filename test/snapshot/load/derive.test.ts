@@ -92,9 +92,25 @@ const listOf = <A>(item: fc.Arbitrary<A>) =>
 const sentiment = withExtra(
   fc.record({ id, score: fc.constantFrom(1, 1.5, null), category: name, subCategory: name, opinion: name }),
 )
+const type = fc.constantFrom(
+  null,
+  undefined,
+  '',
+  'Promoter (Radio)',
+  ' free form (RATING) ',
+  'Instruction',
+  'Other > (Type)',
+)
 const content = withExtra(
   fc.record({
-    ...{ id, question: name, noOfSentiments: fc.constantFrom(0, 7, null), sentiments: listOf(sentiment) },
+    ...{
+      id,
+      question: name,
+      questionType: type,
+      questionCode: name,
+      noOfSentiments: fc.constantFrom(0, 7, null),
+      sentiments: listOf(sentiment),
+    },
     liabilities: listOf(fc.record({ liabilityId: id, severity: fc.constantFrom(null, { level: 2, name: 'x' }) })),
   }),
 )

@@ -1,0 +1,86 @@
+/**
+ * The question types of the specification's reference lists, by what their answers are. promoter: how likely someone is
+ * to recommend, from 0 to 10. A service may have other types, of whose answers nothing is known.
+ */
+const typesByKind = {
+  promoter: ['Promoter (Radio)', 'Promoter Question (Radio)'],
+  number: [
+    'Age (Text Field)',
+    'Follower Count (Text Field)',
+    'Following Count (Text Field)',
+    'Free Form (Rating)',
+    'Friend Count (Text Field)',
+    'Klout Score (Text Field)',
+    'Review Count (Text Field)',
+    'Single Choice (Number Slider)',
+    'Single Choice (Rating)',
+    'Single Choice (Slider)',
+  ],
+  date: ['Completion Date (Date Field)', 'Job Hire Date (Text Field)', 'Member Since (Text Field)'],
+  choice: [
+    'Age (Radio)',
+    'Age Group (Select)',
+    'Demographic Ethnicity (Select)',
+    'Demographic Gender (Select)',
+    'Demographic Language (Select)',
+    'Ethnicity (Radio)',
+    'Gender (Radio)',
+    'Location (Radio)',
+    'Location Info (Radio)',
+    'Multiple Choice (Checkbox)',
+    'New Patient (Radio)',
+    'Physician (Radio)',
+    'Procedure (Radio)',
+    'Publish (Checkbox)',
+    'Publishing Site Links (Radio)',
+    'Referring Physician (Radio)',
+    'Single Choice (Auto Complete)',
+    'Single Choice (Auto Editable)',
+    'Single Choice (Combo)',
+    'Single Choice (Radio)',
+    'State (Select)',
+  ],
+  text: [
+    'Address1 (Text Field)',
+    'Address2 (Text Field)',
+    'Address3 (Text Field)',
+    'Author ID (Text Field)',
+    'AvatarLink (Text Field)',
+    'City (Text Field)',
+    'Country (Text Field)',
+    'County (Text Field)',
+    'Email (Text Area)',
+    'Email (Text Field)',
+    'First Name (Text Field)',
+    'Free Form (Text Area)',
+    'Free Form (Text Field)',
+    'Free From (Text Area)',
+    'Free From (Text Field)',
+    'Gender (Text Field)',
+    'Instruction',
+    'Instructions',
+    'Job Discription (Text Field)',
+    'Job Title (Text Field)',
+    'Klout ID (Text Field)',
+    'Language (Text Field)',
+    'Last Name (Text Field)',
+    'Location (Text Field)',
+    'Name (Text Area)',
+    'Name (Text Field)',
+    'Phone (Text Field)',
+    'Publishing Site Link',
+    'Screen name (Text Field)',
+    'Source Path (Text Field)',
+    'State (Text Field)',
+    'Zip Code (Text Field)',
+  ],
+} as const
+
+export type QuestionKind = keyof typeof typesByKind
+
+/** The kind of answer by question type in lower case. */
+export const questionKinds: Readonly<Record<string, QuestionKind>> = Object.fromEntries(
+  Object.entries(typesByKind).flatMap(([kind, types]) =>
+    types.map((type) => [type.toLowerCase(), kind as QuestionKind]),
+  ),
+)

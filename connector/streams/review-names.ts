@@ -1,0 +1,153 @@
+import * as t from 'io-ts'
+import { Content, describeAttribute, optionalAttributes, questionKinds } from '../api'
+import { defineStream, type NamesDerivation, type Row } from '../cdk'
+import { type FieldOffset, fieldText, hasField, rawFieldText } from '../export'
+import { dimensionStreamOptions, maxFilterEntries, reviewModifiedTime } from './review-dimensions'
+import type { ReviewItem } from './review-item'
+
+/** Accepts each text once. */
+export const createNameFilter = () => {
+  const known = new Set<string>()
+  return (name: string): boolean => {
+    if (known.has(name)) return false
+    if (known.size >= maxFilterEntries) known.clear()
+    known.add(name)
+    return true
+  }
+}
+
+const noName = 'null'
+const mayBeBlank = /^"[\s\x80-\xff]*"$/
+
+/**
+ * A name as JSON text (latin1, as `rawFieldText` gives it), the same however the service escapes it; null if it is
+ * absent or blank.
+ */
+const readName = (json: Uint8Array, at: FieldOffset | undefined): string => {
+  if (!hasField(json, at)) return noName
+  const raw = rawFieldText(json, at)
+  // Of spaces beyond ASCII, a byte of each is no space.
+  if (!raw.includes('\\')) return mayBeBlank.test(raw) && fieldText(json, at).trim() === '' ? noName : raw
+  const text = fieldText(json, at)
+  return text.trim() === '' ? noName : Buffer.from(JSON.stringify(text)).toString('latin1')
+}
+
+/**
+ * The key of names: one text that is never empty, since some destinations take an empty text for null. The names are
+ * JSON texts, of which not all are null; each ">" of theirs is doubled, which keeps different ones different.
+ */
+const joinNames = (names: ReadonlyArray<string>, hasKey: boolean): string => {
+  const [first, ...others] = names.map((name) =>
+    name === noName ? undefined : name.slice(1, -1).replaceAll('>', '>>'),
+  )
+  if (hasKey && first !== undefined) return first
+  const rest = others.flatMap((name, i) => {
+    const text = hasKey && i === 0 ? (name ?? '') : name
+    return text === undefined ? [] : [`> ${text}`]
+  })
+  return [...(first === undefined ? [] : [first]), ...rest].join(' ')
+}
+
+const kindOf = ({ values }: NonNullable<NamesDerivation['kind']>, name: string): string | null => {
+  const text = String(JSON.parse(Buffer.from(name, 'latin1').toString()) ?? '')
+  const folded = text.replace(/^ +| +$/g, '').toLowerCase()
+  return Object.hasOwn(values, folded) ? (values[folded] ?? null) : null
+}
+
+/** An object of a review with the offsets of the members that streams read. */
+type Part = {
+  readonly members?: Readonly<Record<string, (FieldOffset & Part) | undefined>>
+  readonly elements?: ReadonlyArray<FieldOffset & Part>
+}
+
+/** A row for each combination of names that objects of the reviews of a run have, of the first review with it. */
+const createNamesProjector =
+  ({ steps, names, hasKey, kind }: NamesDerivation) =>
+  () => {
+    const isNew = createNameFilter()
+    return ({ readFields }: ReviewItem): ReadonlyArray<Row> => {
+      const { json, members, modifiedTimeMember } = readFields()
+      const review: Part = { members: members as NonNullable<Part['members']> }
+      const objects = steps.reduce<ReadonlyArray<Part>>(
+        (parts, { name }) => parts.flatMap((part) => part.members?.[name]?.elements ?? []),
+        [review],
+      )
+      return objects.flatMap((object) => {
+        const texts = names.map((name) => readName(json, object.members?.[name]))
+        if (texts.every((text) => text === noName) || !isNew(texts.join())) return []
+        const kindText = kind && JSON.stringify(kindOf(kind, texts[names.indexOf(kind.of)] ?? noName))
+        const attributes = [
+          `"id":"${joinNames(texts, hasKey)}"`,
+          ...names.map((name, i) => `"${name}":${texts[i]}`),
+          ...(kind === undefined ? [] : [`"${kind.column}":${kindText}`]),
+          modifiedTimeMember,
+        ]
+        return [{ json: Buffer.from(`{${attributes.join()}}`, 'latin1') }]
+      })
+    }
+  }
+
+const namesStreamOptions = (derivation: NamesDerivation) => ({
+  ...dimensionStreamOptions,
+  derivation: { _tag: 'names' as const, ...derivation },
+  projector: createNamesProjector(derivation),
+})
+
+const contents = { name: 'contents', isList: true }
+
+const ReviewCategory = t.intersection(
+  [
+    t.type({
+      reviewModifiedTime,
+      id: describeAttribute('The category, and after " > " the sub-category where there is one; never empty')(t.string),
+    }),
+    optionalAttributes({
+      category: describeAttribute('Category of the feature an opinion is about')(t.string),
+      subCategory: describeAttribute('Its sub-category')(t.string),
+    }),
+  ],
+  'Category',
+)
+
+export const categoriesStream = defineStream({
+  ...namesStreamOptions({
+    steps: [contents, { name: 'sentiments', isList: true }],
+    names: ['category', 'subCategory'],
+    hasKey: false,
+  }),
+  name: 'categories',
+  codec: ReviewCategory,
+  primaryKey: ['id'],
+})
+
+const { questionCode, question, questionType } = Content.props
+
+const ReviewQuestion = t.intersection(
+  [
+    t.type({
+      reviewModifiedTime,
+      id: describeAttribute('The question code, or else "> ", the question, " > " and its type; never empty')(t.string),
+    }),
+    optionalAttributes({
+      questionCode,
+      question,
+      questionType,
+      kind: describeAttribute(
+        'What answers to its type are: promoter (0 to 10), number, date, choice or text; null if the type is unknown',
+      )(t.string),
+    }),
+  ],
+  'Question',
+)
+
+export const questionsStream = defineStream({
+  ...namesStreamOptions({
+    steps: [contents],
+    names: ['questionCode', 'question', 'questionType'],
+    hasKey: true,
+    kind: { column: 'kind', of: 'questionType', values: questionKinds },
+  }),
+  name: 'questions',
+  codec: ReviewQuestion,
+  primaryKey: ['id'],
+})
