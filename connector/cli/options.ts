@@ -145,6 +145,13 @@ export const regionsOption = {
   help: 'A CSV file with the columns location_id, location_name (or one of them) and region',
 } as const satisfies CommandOption
 
+/** The scales of questions, for the models. */
+export const scalesOption = {
+  type: 'string',
+  value: 'FILE',
+  help: 'A CSV file with the columns question_id, lowest, highest and, where it is not the highest, best',
+} as const satisfies CommandOption
+
 export const historyOption = {
   type: 'boolean',
   help: 'From now on, keep every version of a row, with valid_from and valid_to: the views NAME_versions',

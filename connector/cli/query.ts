@@ -21,14 +21,15 @@ import {
   isLakePath,
   isOutOfMemory,
   lockDatabase,
+  type ModelTables,
   questions,
-  type Region,
   readRegions,
+  readScales,
   type Snapshot,
   typeNestedMembers,
 } from '../snapshot'
 import { chooseRowFormat, type RowFormat, rowFormats } from './formats'
-import { readPlaceOptions, regionsOption, requirePlace } from './options'
+import { readPlaceOptions, regionsOption, requirePlace, scalesOption } from './options'
 import { refuseDatabaseAsOutput, writeOutputFile } from './output-file'
 import {
   decodeFilters,
@@ -49,7 +50,7 @@ type QueryOptions = {
   readonly format: RowFormat
   readonly out: string | undefined
   readonly spreadsheet: boolean
-  readonly regions: ReadonlyArray<Region> | undefined
+  readonly given: ModelTables
   readonly filters: FilterValues
   /** How many rows at most; every row, or the first that a table has room for, if left out. */
   readonly limit: number | undefined
@@ -65,6 +66,7 @@ export const queryCommand = defineCommand({
     ...readPlaceOptions,
     list: { type: 'boolean', help: 'Print the named questions' },
     regions: regionsOption,
+    scales: scalesOption,
     ...questionOptions,
     format: {
       type: 'string',
@@ -85,6 +87,7 @@ export const queryCommand = defineCommand({
     'feedback query --list',
     'feedback query --db reviews.duckdb task-ageing --regions regions.csv --region North',
     'feedback query --db reviews.duckdb critical_alerts --format json',
+    'feedback query --db reviews.duckdb nps --location 1001 --scales scales.csv',
     'feedback query --db reviews.duckdb changes-this-month --month 2026-10 --limit 20',
     `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews_current GROUP BY ALL ORDER BY ALL"`,
     `feedback query --db reviews.duckdb "SELECT location.name, count(*) FROM reviews GROUP BY ALL"`,
@@ -108,14 +111,17 @@ export const queryCommand = defineCommand({
     const db = requirePlace('feedback query', options)
     const filters = decodeFilters(options, text)
     const limit = decodeLimit(options.limit)
-    const regions = options.regions === undefined ? undefined : await readRegions(options.regions)
+    const given: ModelTables = {
+      regions: options.regions === undefined ? undefined : await readRegions(options.regions),
+      scales: options.scales === undefined ? undefined : await readScales(options.scales),
+    }
     const query: QueryOptions = {
       db,
       file: toSnapshotOptions(io, options),
       format,
       out,
       spreadsheet,
-      regions,
+      given,
       filters,
       limit,
     }
@@ -208,8 +214,8 @@ const answerQuery = (io: CommandIo, query: QueryOptions, text: string, mayRepeat
       try {
         if (db.path.startsWith(postgresPrefix)) refuseForeignNames(text)
         if (isName(text))
-          sql = await askQuestion(db, requireQuestion(text), query.filters, query.regions, io.printWarning)
-        else await createNamedViews(db, text, query.regions, io.printWarning)
+          sql = await askQuestion(db, requireQuestion(text), query.filters, query.given, io.printWarning)
+        else await createNamedViews(db, text, query.given, io.printWarning)
         typed = await typeNestedMembers(snapshot, sql)
         await db.giveAllMemory()
         await writeRows(io, snapshot, typed, query)

@@ -69,8 +69,14 @@ const formatFilters = (filters: ReadonlyArray<string>, separator: string): strin
 /** The questions with their filters, in lines that a narrow terminal shows whole. */
 export const formatQuestions = (): string => {
   const width = Math.max(...questions.map(({ name }) => name.length)) + 4
-  const formatQuestion = ({ name, description, filters }: Question) =>
-    `${`  ${name}`.padEnd(width)}${description}\n${' '.repeat(width)}${formatFilters(filters, ' ')}\n`
+  const formatQuestion = ({ name, description, filters, example }: Question) =>
+    [
+      description,
+      ...(filters.length === 0 ? [] : [formatFilters(filters, ' ')]),
+      ...(example === undefined ? [] : [`feedback query --db FILE ${example}`]),
+    ]
+      .map((line, i) => `${(i === 0 ? `  ${name}` : '').padEnd(width)}${line}\n`)
+      .join('')
   const [models, others] = [true, false].map((isModel) =>
     questions.filter(({ name, view }) => (name === view) === isModel).map(formatQuestion),
   )
@@ -79,6 +85,6 @@ export const formatQuestions = (): string => {
     ...(others ?? []),
     '\nModels, each row of them:\n',
     ...(models ?? []),
-    '\nEach takes --regions, --limit and --format too, as in feedback query --db FILE task-ageing --limit 10.\n',
+    '\nEach takes --regions, --scales, --limit and --format too, as in feedback query --db FILE task-ageing --limit 10.\n',
   ].join('')
 }

@@ -8,6 +8,7 @@ import {
   quoteIdentifier,
   quoteLiteral,
   regionsTableName,
+  scalesTableName,
   versionsTableName,
   viewsHashName,
 } from '../snapshot/store'
@@ -126,6 +127,7 @@ export const lakeMetadata = (db: Pick<Database, 'run' | 'query'>, dataPath: stri
       await db.run(`DELETE FROM ${log}`)
     await db.run(`
       DELETE FROM _meta_log WHERE name = ${quoteLiteral(viewsHashName)};
-      DROP TABLE IF EXISTS ${regionsTableName}`)
+      DROP TABLE IF EXISTS ${regionsTableName};
+      DROP TABLE IF EXISTS ${scalesTableName}`)
   },
 })

@@ -2,7 +2,7 @@ import { CommandError, configFailure, findNearestName, suggestName } from '../cd
 import { provideModels } from './regions'
 import { type Database, quoteIdentifier, quoteLiteral } from './store/database'
 import { readReportingTimeZone } from './store/metadata'
-import { type ModelOptions, readModels } from './store/models'
+import { type ModelTables, readModels, userViewNames } from './store/models'
 import { findModels, localDateSql, reviewViewNames } from './store/views'
 
 /**
@@ -30,11 +30,13 @@ export type Question = {
   readonly name: string
   readonly description: string
   readonly filters: ReadonlyArray<QuestionFilter>
+  /** What to type behind `feedback query --db FILE`. */
+  readonly example?: string
   readonly view: string
   readonly sql: string
 }
 
-type ViewDescription = { readonly description: string; readonly filters: ReadonlyArray<QuestionFilter> }
+type ViewDescription = Pick<Question, 'description' | 'filters' | 'example'>
 
 const workFilters = ['region', 'location', 'source', 'provider', 'owner', 'month'] as const
 
@@ -56,6 +58,26 @@ const models: Readonly<Record<string, ViewDescription>> = {
     filters: ['provider'],
   },
   sentiment_by_category_monthly: { description: 'Sentiments by category and month', filters: ['month'] },
+  nps_monthly: {
+    description: 'The net promoter score by month: of all reviews, each region, location, provider and source',
+    filters: ['month'],
+    example: 'nps_monthly --month 2026-10',
+  },
+  top_box_monthly: {
+    description: 'The share of the best answer to each question by month, of the same',
+    filters: ['month'],
+    example: 'top_box_monthly --scales scales.csv --month 2026-10',
+  },
+  question_scales: {
+    description: 'Each question with its scale, how many answers could be read, and why it is in no figure',
+    filters: [],
+    example: 'question_scales --scales scales.csv',
+  },
+  review_answers: {
+    description: 'Each answer as text, and as a number, a date or a choice',
+    filters: [],
+    example: `"SELECT question, avg(answer_number) FROM review_answers GROUP BY ALL"`,
+  },
   response_times: { description: 'How long each answered review waited', filters: ['location', 'source', 'month'] },
   open_liabilities: {
     description: 'Each liability whose review has no completed task',
@@ -211,6 +233,28 @@ const answers: ReadonlyArray<Question> = [
       ORDER BY CASE scope WHEN 'all' THEN 0 WHEN 'region' THEN 1 ELSE 2 END, name, key, metric`,
   },
   {
+    name: 'nps-by-location',
+    description: 'The net promoter score of each location in the newest month, the lowest first',
+    view: 'nps_monthly',
+    filters: ['month'],
+    example: 'nps-by-location --month 2026-10',
+    sql: `SELECT key AS location_id, name AS location_name, question, month, answers, nps, nps_low, nps_high, gap
+      FROM selected
+      WHERE scope = 'location' AND month = (SELECT max(month) FROM selected)
+      ORDER BY nps NULLS LAST, key, question`,
+  },
+  {
+    name: 'questions-left-out',
+    description: 'Questions that are in no figure, and why; a start for a file of scales',
+    view: 'question_scales',
+    filters: [],
+    example: 'questions-left-out --scales scales.csv',
+    sql: `SELECT question_id, question, question_type, answers, lowest_answer, highest_answer, gap
+      FROM selected
+      WHERE gap IS NOT NULL AND coalesce(kind, '') NOT IN ('text', 'date')
+      ORDER BY answers DESC, question_id`,
+  },
+  {
     name: 'liability-backlog',
     description: 'Open liabilities by category and severity, the most severe first',
     view: 'open_liabilities',
@@ -241,7 +285,7 @@ export const suggestQuestion = (name: string): string => suggestName(name, listQ
 
 /** The names of the models and views that a query may use, whether the file has them or not. */
 export const listModelNames = (): ReadonlyArray<string> => [
-  ...new Set([...readModels().keys(), 'regions', ...reviewViewNames]),
+  ...new Set([...readModels().keys(), ...userViewNames, ...reviewViewNames]),
 ]
 
 const conditionSql = (
@@ -268,7 +312,7 @@ export const askQuestion = async (
   db: Database,
   { name, view: wanted, filters, sql }: Question,
   values: FilterValues,
-  regions: ModelOptions['regions'],
+  given: ModelTables,
   onWarning: (message: string) => void,
 ): Promise<string> => {
   const models = await findModels(db)
@@ -281,7 +325,7 @@ export const askQuestion = async (
     (text, [model, other]) => text.replaceAll(new RegExp(`\\b${model}\\b`, 'g'), other),
     sql,
   )
-  await provideModels(db, models, `${view} ${renamed}`, regions, onWarning)
+  await provideModels(db, models, `${view} ${renamed}`, given, onWarning)
   const rows = await db.query(
     `SELECT column_name AS name FROM duckdb_columns() WHERE table_name = ${quoteLiteral(view)}`,
   )

@@ -1,6 +1,6 @@
 import { foldName } from './regions-file'
 import { type Database, quoteIdentifier } from './store/database'
-import type { Region } from './store/models'
+import type { ModelTables, Region } from './store/models'
 import { type FileModels, findModels } from './store/views'
 
 /** The locations of a file of regions that no review has, by id or else by name. */
@@ -37,9 +37,9 @@ export const explainUnknownRegions = (unknown: ReadonlyArray<string>): ReadonlyA
 export const createNamedViews = async (
   db: Database,
   sql: string,
-  regions: ReadonlyArray<Region> | undefined,
+  given: ModelTables,
   onWarning: (message: string) => void,
-): Promise<void> => provideModels(db, await findModels(db), sql, regions, onWarning)
+): Promise<void> => provideModels(db, await findModels(db), sql, given, onWarning)
 
 /**
  * `onWarning`: called with a message where a table of the user has the name of a model, and for each location of
@@ -49,15 +49,15 @@ export const provideModels = async (
   db: Database,
   { renamed, provide }: FileModels,
   sql: string,
-  regions: ReadonlyArray<Region> | undefined,
+  given: ModelTables,
   onWarning: (message: string) => void,
 ): Promise<void> => {
   const words = new Set(sql.toLowerCase().match(/\w+/g))
   for (const [model, name] of renamed)
     if (words.has(model)) onWarning(`${model} is a table or view of the file's own; the model of that name is ${name}.`)
-  if (!(await provide(words, regions)) || regions === undefined) return
+  if (!(await provide(words, given)) || given.regions === undefined) return
   for (const warning of explainUnknownRegions(
-    await findUnknownRegions(db, regions, renamed.get('reviews_current') ?? 'reviews_current'),
+    await findUnknownRegions(db, given.regions, renamed.get('reviews_current') ?? 'reviews_current'),
   ))
     onWarning(warning)
 }

@@ -1,7 +1,7 @@
 import { CommandError, configFailure, isSameService, type ServiceIdentity, serviceOfState } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { adviseOnPlace } from './failures'
-import { dropOwnViews, readMeta, readSnapshotState, regionsTableName, saveMeta, viewsHashName } from './metadata'
+import { dropOwnViews, readMeta, readSnapshotState, regionsTableName, saveMeta, scalesTableName, viewsHashName } from './metadata'
 import { historyTableName } from './tables'
 
 /**
@@ -78,6 +78,7 @@ const emptySnapshot = async (db: Database): Promise<void> => {
       await db.run(`DROP TABLE IF EXISTS ${quoteIdentifier(name)}`)
   await db.run(
     `DELETE FROM _deletions; DELETE FROM _streams; DELETE FROM _state; DELETE FROM _loads;
-     DELETE FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}; DROP TABLE IF EXISTS ${regionsTableName}`,
+     DELETE FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}; DROP TABLE IF EXISTS ${regionsTableName};
+     DROP TABLE IF EXISTS ${scalesTableName}`,
   )
 }

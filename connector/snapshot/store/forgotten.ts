@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Database, instantSql, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
-import { regionsTableName } from './metadata'
+import { regionsTableName, scalesTableName } from './metadata'
 import { deletionsTableName, foldCase, historyTableName, reviewsTableName, streamOfTable, type Table } from './tables'
 
 // A review that was forgotten stays known by its id, or every run would bring it back. What comes from elsewhere, such
@@ -136,7 +136,7 @@ export const stateTableNames: ReadonlyArray<string> = ['_state', '_states_log']
 /** What has its own ids, or none at all. */
 const metadataNames: ReadonlyArray<string> = [
   ...['_meta', '_streams', '_loads', '_meta_log', '_streams_log', '_loads_log', '_shares_log'],
-  ...[forgottenTableName, regionsTableName],
+  ...[forgottenTableName, regionsTableName, scalesTableName],
   ...stateTableNames,
 ]
 

@@ -50,6 +50,7 @@ export {
   readReportingTimeZone,
   readSnapshotState,
   regionsTableName,
+  scalesTableName,
   settledName,
   snapshotFormat,
   viewsHashName,

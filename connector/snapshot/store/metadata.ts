@@ -115,6 +115,9 @@ export const viewMark = 'Made by feedback-connector.'
 /** The regions of locations, for programs that read the file themselves. */
 export const regionsTableName = '_regions'
 
+/** The scales of questions that their types do not tell. */
+export const scalesTableName = '_scales'
+
 /** `state`: JSON as it is printed, in which no control character stands unescaped. */
 export type StreamStateText = { readonly stream: string; readonly state: string }
 

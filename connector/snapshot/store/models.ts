@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, quoteIdentifier, quoteLiteral } from './database'
-import { readReportingTimeZone, regionsTableName } from './metadata'
+import { readReportingTimeZone, regionsTableName, scalesTableName } from './metadata'
 import { airbyteColumns, endedColumnName, findFreeName, historyTableName, type Table } from './tables'
 
 /**
@@ -14,10 +14,23 @@ export type Region = {
   readonly region: string
 }
 
-export type ModelOptions = {
+/** The scale of a question that its type does not tell. `best`: the highest where it is null. */
+export type Scale = {
+  readonly question_id: string
+  readonly lowest: number
+  readonly highest: number
+  readonly best: number | null
+}
+
+/** Tables of the user that the models read; those of the file where they are left out. */
+export type ModelTables = {
+  readonly regions?: ReadonlyArray<Region> | undefined
+  readonly scales?: ReadonlyArray<Scale> | undefined
+}
+
+export type ModelOptions = ModelTables & {
   /** The time that ages are counted to; left out: the time of each query. */
   readonly asOf?: Date | undefined
-  readonly regions?: ReadonlyArray<Region> | undefined
   readonly variables?: Partial<ModelVariables> | undefined
   /** Only these models and those that they read; all of them if left out. Each takes DuckDB some time. */
   readonly names?: ReadonlyArray<string> | undefined
@@ -28,9 +41,15 @@ export type ModelVariables = {
   readonly alert_open_days: number
   readonly alert_score: number
   readonly min_reviews: number
+  readonly min_answers: number
 }
 
-export const defaultModelVariables: ModelVariables = { alert_open_days: 14, alert_score: 1.5, min_reviews: 5 }
+export const defaultModelVariables: ModelVariables = {
+  alert_open_days: 14,
+  alert_score: 1.5,
+  min_reviews: 5,
+  min_answers: 10,
+}
 
 /** The models are those of the dbt package, which lies beside the built program. */
 const modelFolder = join(__dirname, '..', '..', '..', 'dbt', 'models')
@@ -60,6 +79,11 @@ const roundTo = (expression: string, digits: string): string =>
 const localDay = (time: string, { time_zone: zone }: Variables): string =>
   `cast(${time} at time zone ${quoteLiteral(String(zone))} as date)`
 
+/** A date of ISO 8601, alone or before a time. */
+const datePattern =
+  '^[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])' +
+  '([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[-+][0-9]{2}:?[0-9]{2})?)?$'
+
 /** The macros that the models may use, as dbt/macros/expressions.sql defines them for DuckDB. */
 const macros: Readonly<Record<string, Macro>> = {
   as_of: ({ as_of }) => (as_of === null ? 'current_timestamp' : instantSql(String(as_of))),
@@ -73,6 +97,11 @@ const macros: Readonly<Record<string, Macro>> = {
   median: (_, expression = '') => `quantile_cont(${expression}, 0.5)`,
   round_to: (_, expression = '', digits = '') => roundTo(expression, digits),
   share: (_, part = '', whole = '') => roundTo(`cast(${part} as double) / nullif(${whole}, 0)`, '2'),
+  number_of: (_, text = '') =>
+    `CASE WHEN regexp_matches(${text}, '^-?[0-9]{1,15}([.][0-9]{1,15})?$') THEN try_cast(${text} AS DOUBLE) END`,
+  date_of: (_, text = '') =>
+    `CASE WHEN regexp_matches(${text}, ${quoteLiteral(datePattern)}) THEN try_cast(${text}[1:10] AS DATE) END`,
+  kept_text: (_, expression = '') => expression,
   as_text: (_, expression = '') => `cast(${expression} as varchar)`,
   as_double: (_, expression = '') => `cast(${expression} as double)`,
   as_bigint: (_, expression = '') => `cast(${expression} as bigint)`,
@@ -178,15 +207,72 @@ const regionsSql = (regions: ReadonlyArray<Region>): string => {
     WHERE region IS NOT NULL`
 }
 
-/** The columns of the file's table of regions; none where it has no such table. */
-export const listRegionsColumns = async (db: Database): Promise<ReadonlyArray<string>> =>
+/** The rows of a file of scales. */
+const scalesSql = (scales: ReadonlyArray<Scale>): string => {
+  const rows = scales.map(
+    ({ question_id, lowest, highest, best }) =>
+      `(${quoteLiteral(question_id)}, ${lowest}, ${highest}, ${best ?? 'NULL'})`,
+  )
+  return `
+    SELECT id::VARCHAR AS question_id, lowest::DOUBLE AS lowest, highest::DOUBLE AS highest, best::DOUBLE AS best
+    FROM (VALUES ${rows.length === 0 ? '(NULL, NULL, NULL, NULL)' : rows.join(', ')}) AS given (id, lowest, highest, best)
+    WHERE id IS NOT NULL`
+}
+
+/** A table of the user in the file that the models read, and the view over it. */
+type UserTable = {
+  readonly table: string
+  readonly columns: Readonly<Record<string, string>>
+  readonly view: { readonly name: keyof ModelTables; readonly description: string }
+  /** SQL of the rows that are given instead, or of none. */
+  readonly toSql: (given: ModelTables) => string
+}
+
+const userTables: ReadonlyArray<UserTable> = [
+  {
+    table: regionsTableName,
+    columns: { location_id: 'BIGINT', location_name: 'VARCHAR', region: 'VARCHAR' },
+    view: { name: 'regions', description: 'The region of each location, by its id or else its name.' },
+    toSql: ({ regions = [] }) => regionsSql(regions),
+  },
+  {
+    table: scalesTableName,
+    columns: { question_id: 'VARCHAR', lowest: 'DOUBLE', highest: 'DOUBLE', best: 'DOUBLE' },
+    view: { name: 'scales', description: 'The scale of each question that its type does not tell.' },
+    toSql: ({ scales = [] }) => scalesSql(scales),
+  },
+]
+
+/** The names of the views over the tables of the user. */
+export const userViewNames: ReadonlyArray<string> = userTables.map(({ view }) => view.name)
+
+const listColumns = async (db: Database, table: string): Promise<ReadonlyArray<string>> =>
   (
     await db.query(`
       SELECT column_name AS name
       FROM duckdb_columns()
-      WHERE database_name = current_database() AND table_name = ${quoteLiteral(regionsTableName)}
+      WHERE database_name = current_database() AND table_name = ${quoteLiteral(table)}
       ORDER BY column_index`)
   ).map(({ name }) => String(name))
+
+/** Creates the tables of the user that the file lacks. */
+export const createUserTables = async (db: Database): Promise<void> => {
+  for (const { table, columns } of userTables) {
+    if ((await listColumns(db, table)).length > 0) continue
+    const list = Object.entries(columns).map(([name, type]) => `${name} ${type}`)
+    await db.run(`CREATE TABLE ${table} (${list.join(', ')})`)
+  }
+}
+
+/** The views over the tables of the user; one whose columns are others counts as empty. */
+const defineUserViews = async (db: Database, given: ModelTables): Promise<ReadonlyArray<ViewDefinition>> =>
+  Promise.all(
+    userTables.map(async ({ table, columns, view, toSql }) => {
+      const isRead =
+        given[view.name] === undefined && (await listColumns(db, table)).join() === Object.keys(columns).join()
+      return { ...view, toSql: () => (isRead ? `FROM ${table}` : toSql(given)) }
+    }),
+  )
 
 export type NameOf = (name: string) => string
 
@@ -202,7 +288,7 @@ type ViewDefinition = {
 export const defineModels = async (
   db: Database,
   reviewViews: Readonly<Record<string, string>>,
-  { asOf, regions, variables, names }: ModelOptions = {},
+  { asOf, variables, names, ...given }: ModelOptions = {},
 ): Promise<ReadonlyArray<ViewDefinition>> => {
   const views = Object.entries(reviewViews)
   if (views.length === 0) return []
@@ -212,15 +298,10 @@ export const defineModels = async (
     as_of: asOf?.toISOString() ?? null,
     time_zone: await readReportingTimeZone(db),
   }
-  const isStored = regions === undefined && (await listRegionsColumns(db)).join() === 'location_id,location_name,region'
   const models = readModels()
   return [
     ...views.map(([name, sql]) => ({ name, toSql: () => sql })),
-    {
-      name: 'regions',
-      description: 'The region of each location, by its id or else its name.',
-      toSql: () => (isStored ? `FROM ${regionsTableName}` : regionsSql(regions ?? [])),
-    },
+    ...(await defineUserViews(db, given)),
     ...sortModels(models, names).map((name) => {
       const template = models.get(name) ?? ''
       return {

@@ -5,8 +5,16 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure, getOrThrow } from '../../cdk'
 import { type Database, openDatabase, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
-import { readMeta, regionsTableName, saveMeta, timeZoneName, viewMark, viewsHashName } from './metadata'
-import { defineModels, defineVersions, listRegionsColumns, type ModelOptions, type NameOf, type Region } from './models'
+import { readMeta, saveMeta, timeZoneName, viewMark, viewsHashName } from './metadata'
+import {
+  createUserTables,
+  defineModels,
+  defineVersions,
+  type ModelOptions,
+  type ModelTables,
+  type NameOf,
+  userViewNames,
+} from './models'
 import {
   findFreeName,
   findReviewReference,
@@ -47,9 +55,10 @@ export const setReportingTimeZone = async ({ db }: Snapshot, timeZone: string): 
   })
 }
 
-/** The views that the models read beside `regions`. */
+/** The views that the models read beside those over tables of the user. */
 export const reviewViewNames: ReadonlyArray<string> = [
   'reviews_current',
+  'review_contents_current',
   'review_sentiments_current',
   'review_liabilities_current',
   'review_engagements_current',
@@ -116,8 +125,7 @@ const planViews = async (db: Database, options?: ModelOptions): Promise<ViewPlan
 export const createViews = async (db: Database): Promise<void> => {
   const found = await planViews(db)
   if (found.isCurrent) return
-  if (found.views.some(({ isModel }) => isModel) && (await listRegionsColumns(db)).length === 0)
-    await db.run(`CREATE TABLE ${regionsTableName} (location_id BIGINT, location_name VARCHAR, region VARCHAR)`)
+  if (found.views.some(({ isModel }) => isModel)) await createUserTables(db)
   const { views, existing, hash } = await planViews(db)
   const names = new Set(views.map(({ name }) => name))
   for (const name of existing) if (!names.has(name)) await db.run(`DROP VIEW IF EXISTS ${quoteIdentifier(name)}`)
@@ -166,7 +174,7 @@ export type FileModels = {
    * Makes sure that the models and views exist which the words of a query name: those of the file, where they are
    * current, else some for this connection only. Returns whether it names any.
    */
-  readonly provide: (words: ReadonlySet<string>, regions: ReadonlyArray<Region> | undefined) => Promise<boolean>
+  readonly provide: (words: ReadonlySet<string>, given: ModelTables) => Promise<boolean>
 }
 
 export const findModels = async (db: Database): Promise<FileModels> => {
@@ -175,15 +183,16 @@ export const findModels = async (db: Database): Promise<FileModels> => {
   return {
     hasReviews: models.length > 0,
     renamed: new Map(models.flatMap(({ wanted, name }) => (wanted === name ? [] : [[wanted, name] as const]))),
-    provide: async (words, regions) => {
+    provide: async (words, given) => {
       const named = models.filter(({ name }) => words.has(name))
       if (named.length === 0) return false
-      if (plan.isCurrent && regions === undefined) return true
-      const { views } = await planViews(db, { regions, names: named.map(({ wanted }) => wanted) })
-      // The views of the file read the regions of this connection, where it has some.
+      const isGiven = (name: string) => userViewNames.includes(name) && given[name as keyof ModelTables] !== undefined
+      if (plan.isCurrent && !userViewNames.some(isGiven)) return true
+      const { views } = await planViews(db, { ...given, names: named.map(({ wanted }) => wanted) })
+      // The views of the file read the tables of this connection, where it has some.
       await createTemporary(
         db,
-        views.filter(({ isModel, wanted }) => isModel && (!plan.isCurrent || wanted === 'regions')),
+        views.filter(({ isModel, wanted }) => isModel && (!plan.isCurrent || isGiven(wanted))),
       )
       return true
     },
@@ -224,6 +233,13 @@ const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
         TRY_CAST(${member('taskDetails', 'id')} AS BIGINT) AS task_id,
         coalesce(json_type(${column('taskDetails', 'JSON')}) = 'OBJECT', false) AS has_task
       FROM ${reviewsTableName}`,
+    review_contents_current: `
+      SELECT review_id, content.id AS content_id, position, content."questionCode" AS question_code, content.question,
+        content."questionType" AS question_type, content.response
+      FROM (
+        SELECT review_id, generate_subscripts(contents, 1) - 1 AS position, unnest(contents) AS content
+        FROM (SELECT id AS review_id, ${list('contents', contentShape)} AS contents FROM ${reviewsTableName})
+      ) AS found`,
     review_sentiments_current: `
       SELECT review_id, content_id, sentiment.id AS sentiment_id, sentiment.score, sentiment.category,
         sentiment."subCategory" AS sub_category, sentiment.tonality
@@ -254,6 +270,14 @@ const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
         )
       ) AS found`,
   }
+}
+
+const contentShape = {
+  id: 'BIGINT',
+  question: 'VARCHAR',
+  questionType: 'VARCHAR',
+  questionCode: 'VARCHAR',
+  response: 'VARCHAR',
 }
 
 const sentimentShape = {

@@ -5,44 +5,6 @@ with monthly as (
   from {{ ref('scope_monthly') }}
 ),
 
-digits as (
-  select 0 as n
-  union all select 1
-  union all select 2
-  union all select 3
-  union all select 4
-  union all select 5
-  union all select 6
-  union all select 7
-  union all select 8
-  union all select 9
-),
-
-bounds as (
-  select min(month) as first_month, max(month) as last_month
-  from monthly
-  where scope = 'all'
-),
-
--- The last thousand months, and every older one that has reviews.
-counted_back as (
-  select {{ feedback.add_months('bounds.last_month', '-(hundreds.n * 100 + tens.n * 10 + ones.n)') }} as month
-  from bounds
-  cross join digits as hundreds
-  cross join digits as tens
-  cross join digits as ones
-),
-
-months as (
-  select counted_back.month
-  from counted_back
-  inner join bounds on counted_back.month >= bounds.first_month
-  union all
-  select older.month
-  from monthly as older
-  where older.scope = 'all' and older.month < (select min(counted_back.month) from counted_back)
-),
-
 keys as (
   select scope, key, max(name) as name, min(month) as first_month
   from monthly
@@ -52,7 +14,7 @@ keys as (
 grid as (
   select keys.scope, keys.key, keys.name, months.month
   from keys
-  cross join months
+  cross join {{ ref('months') }} as months
   where months.month >= keys.first_month
 ),
 

@@ -19,7 +19,7 @@ import {
 } from '../../support/snapshot-messages'
 
 const models = [...readModels().keys()]
-const names = [...models, ...reviewViewNames, 'regions'].sort()
+const names = [...models, ...reviewViewNames, 'regions', 'scales'].sort()
 
 const reviewOf = (id: number, location: object = { id: 1001, name: 'Oak Hill' }) =>
   JSON.stringify({
@@ -204,7 +204,7 @@ describe('a query', () => {
   const query = async (sql: string, regions?: ReadonlyArray<typeof north>) => {
     const snapshot = await openSnapshotFile(path, 'read')
     const warnings: string[] = []
-    await createNamedViews(snapshot.db, sql, regions, (message) => warnings.push(message))
+    await createNamedViews(snapshot.db, sql, { regions }, (message) => warnings.push(message))
     const made = await snapshot.db.query(
       "SELECT view_name AS name FROM duckdb_views() WHERE database_name = 'temp' AND NOT internal",
     )

@@ -6,7 +6,9 @@ select
   contents.position,
   {{ feedback.json_value('contents.item', 'id', 'bigint') }} as content_id,
   {{ feedback.json_value('contents.item', 'response') }} as response,
+  {{ feedback.json_value('contents.item', 'question') }} as question,
   {{ feedback.json_value('contents.item', 'questionType') }} as question_type,
+  {{ feedback.json_value('contents.item', 'questionCode') }} as question_code,
   {{ feedback.json_member('contents.item', 'sentiments') }} as sentiments,
   {{ feedback.json_member('contents.item', 'liabilities') }} as liabilities
 from (
@@ -19,7 +21,9 @@ from (
   {{ feedback.current_parts('review_contents', ['review_id', 'content_id'], [
     ['content_id', 'bigint', ['id']],
     ['response', 'text', ['response']],
+    ['question', 'text', ['question']],
     ['question_type', 'text', ['questionType']],
+    ['question_code', 'text', ['questionCode']],
   ]) | indent(2) }}
 ) as contents
 {%- endif %}

@@ -1,0 +1,103 @@
+-- Each question with the share of its answers that could be read, its scale, and why it is left out of figures, if it is.
+with given as (
+  select
+    trim(question_id) as question_id,
+    count(*) as scales,
+    min(lowest) as lowest,
+    max(highest) as highest,
+    max(best) as best
+  from {{ ref('scales') }}
+  group by trim(question_id)
+),
+
+worded as (
+  select
+    answers.question_id,
+    answers.question,
+    answers.question_type,
+    answers.kind,
+    row_number() over (
+      partition by answers.question_id
+      order by facts.modified_time desc, coalesce(answers.question, ''), coalesce(answers.question_type, '')
+    ) as place
+  from {{ ref('review_answers') }} as answers
+  inner join {{ ref('review_facts') }} as facts on facts.review_id = answers.review_id
+  where answers.question_id is not null
+),
+
+-- A scale that is given counts before that of the type.
+scaled as (
+  select
+    worded.question_id,
+    worded.question,
+    worded.question_type,
+    worded.kind,
+    coalesce(given.scales, 0) as scales,
+    coalesce(given.lowest, types.lowest) as lowest,
+    coalesce(given.highest, types.highest) as highest,
+    coalesce(given.best, given.highest, types.highest) as best
+  from worded
+  left join given on given.question_id = trim(worded.question_id)
+  left join {{ ref('question_types') }} as types on types.question_type = lower(trim(worded.question_type))
+  where worded.place = 1
+),
+
+counted as (
+  select
+    scaled.question_id,
+    count(*) as answers,
+    sum(answers.parsed) as parsed,
+    min(answers.answer_number) as lowest_answer,
+    max(answers.answer_number) as highest_answer,
+    sum(case
+      when answers.answer_number between scaled.lowest and scaled.highest
+        and (scaled.kind <> 'promoter' or scaled.kind is null or floor(answers.answer_number) = answers.answer_number)
+        then 0
+      else 1
+    end) as unfitting
+  from scaled
+  inner join {{ ref('review_answers') }} as answers on answers.question_id = scaled.question_id
+  group by scaled.question_id
+),
+
+judged as (
+  select
+    scaled.*,
+    counted.answers,
+    counted.parsed,
+    counted.lowest_answer,
+    counted.highest_answer,
+    counted.unfitting,
+    case
+      when scaled.scales > 1 then 'several scales are given'
+      when scaled.lowest is null or scaled.highest is null then 'no scale is known'
+      when scaled.lowest >= scaled.highest or scaled.best < scaled.lowest or scaled.best > scaled.highest
+        then 'the scale that is given is none'
+      when counted.unfitting > 0
+        then {{ feedback.as_text('counted.unfitting') }} || ' of ' || {{ feedback.as_text('counted.answers') }} || ' answers do not fit the scale'
+    end as gap
+  from scaled
+  inner join counted on counted.question_id = scaled.question_id
+)
+
+select
+  judged.question_id,
+  judged.question,
+  judged.question_type,
+  judged.kind,
+  judged.answers,
+  judged.parsed,
+  {{ feedback.share('judged.parsed', 'judged.answers') }} as share_parsed,
+  judged.lowest_answer,
+  judged.highest_answer,
+  {{ feedback.as_double('judged.lowest') }} as lowest,
+  {{ feedback.as_double('judged.highest') }} as highest,
+  {{ feedback.as_double('judged.best') }} as best,
+  judged.gap,
+  case
+    when judged.kind = 'promoter' and judged.gap is null
+      then case when judged.lowest <> 0 or judged.highest <> 10 or judged.best <> 10 then 'the scale is not 0 to 10' end
+    when judged.kind = 'promoter' then judged.gap
+    else 'no promoter question'
+  end as nps_gap
+from judged
