@@ -82,12 +82,51 @@ const liability = fc.record({
   ),
   categoryName: maybe(word('Negligence', 'Fraud')),
 })
-const content = fc.record({
-  id: maybe(ids(9)),
-  response: maybe(word('4', 'a text')),
-  sentiments: listOf(sentiment, 3),
-  liabilities: listOf(liability, 2),
+/** Questions, most of which have answers that fit; some share a code with a question of another type. */
+const questions: ReadonlyArray<readonly [code: string | null, question: string | null, type: string | null]> = [
+  ['NPS', 'Recommend?', 'Promoter (Radio)'],
+  ['NPS', 'Would you recommend us?', ' promoter question (RADIO) '],
+  ['NPS2', 'Recommend <us>?', 'Promoter (Radio)'],
+  [null, 'How was it > really?', 'Single Choice (Rating)'],
+  ['STARS', 'Stars', 'Free Form (Rating)'],
+  ['SLIDE', 'From bad to good', 'Single Choice (Slider)'],
+  ['SCHOOL', 'Grade', 'Single Choice (Radio)'],
+  ['STARS', 'Stars', 'State (Select)'],
+  [null, null, 'Completion Date (Date Field)'],
+  ['WHEN', '', 'Job Hire Date (Text Field)'],
+  [' ', 'Tell us', 'Free Form (Text Area)'],
+  ['ODD', 'Odd', 'Hologram'],
+  [null, null, null],
+]
+const answer = fc.oneof(
+  { weight: 12, arbitrary: fc.integer({ min: 1, max: 5 }).map(String) },
+  { weight: 4, arbitrary: fc.integer({ min: -1, max: 11 }).map(String) },
+  {
+    weight: 1,
+    arbitrary: word(
+      ...['', ' ', ' 4 ', '4.0', '4.5', '-0', '007', '+4', '4,5', '4/5', '5 stars', '1e1', 'Infinity', '4\n', 'a text'],
+      ...['2026-02-28', '2025-02-29', '2024-02-29T23:59:59.999Z', '2026-1-2', '03/04/2026', '2026-02-28 or so'],
+      ...['1234567890123456', '0.12345678901234567', 'NaN', 'Yes > no'],
+    ),
+  },
+)
+/** A question of the first ones answers on its scale in many draws, so that figures have something to count. */
+const asked = fc.nat({ max: 99 }).chain((n) => {
+  const [code, question, type] = questions[n % (n < 60 ? 4 : questions.length)] ?? [null, null, null]
+  const response = n < 60 ? fc.integer({ min: 1, max: n % 4 === 3 ? 5 : 10 }).map(String) : maybe(answer)
+  const base = { questionCode: code, question, questionType: type }
+  return response.map((text) => ({ ...base, response: text }))
 })
+const content = fc
+  .tuple(
+    asked,
+    fc.record({
+      id: maybe(ids(9)),
+      sentiments: listOf(sentiment, 3),
+      liabilities: listOf(liability, 2),
+    }),
+  )
+  .map(([one, other]) => ({ ...one, ...other }))
 const task = fc.record({
   id: maybe(ids(1000)),
   status: maybe(word('pending', 'completed', ' Completed ', 'COMPLETED', 'completed\t', 'in progress', '')),
@@ -192,7 +231,7 @@ const regions = fc
   })
 
 /** Reviews as a service has them at three reads, and what the models count with. */
-export type DrawnCase = Omit<OracleInput, 'reviews' | 'deletions' | 'earlier'> & {
+export type DrawnCase = Required<Omit<OracleInput, 'reviews' | 'deletions' | 'earlier'>> & {
   readonly reads: ReadonlyArray<ServiceContent>
 }
 
@@ -214,6 +253,14 @@ export const drawnCase = (maxReviews: number): fc.Arbitrary<DrawnCase> =>
       openDays: fc.constantFrom(0, 14, 400),
       lowScore: fc.constantFrom(1.5, 2.5),
       minReviews: fc.constantFrom(1, 5),
+      minAnswers: fc.constantFrom(1, 3, 10),
+      scales: fc.subarray([
+        { question_id: 'SLIDE', lowest: -1, highest: 11, best: null },
+        { question_id: ' SCHOOL', lowest: 1, highest: 6, best: 1 },
+        { question_id: 'NPS2', lowest: 1, highest: 10, best: null },
+        { question_id: 'STARS', lowest: -100, highest: 100, best: 5 },
+        { question_id: 'Unknown', lowest: 0, highest: 1, best: null },
+      ]),
     })
     .map(({ reviews, firstId, asOf, ...settings }) => {
       const histories = reviews.map((review, i) => ({ id: firstId + BigInt(i), ...historyOf(review) }))

@@ -19,6 +19,13 @@ export type OracleInput = {
     readonly location_name: string | null
     readonly region: string
   }>
+  readonly scales?: ReadonlyArray<{
+    readonly question_id: string
+    readonly lowest: number
+    readonly highest: number
+    readonly best: number | null
+  }>
+  readonly minAnswers?: number
   readonly asOf: number
   readonly timeZone: string
   readonly openDays: number

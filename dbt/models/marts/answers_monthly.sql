@@ -1,6 +1,12 @@
 -- The answers to each question that has a scale, by month: of all reviews, and of each region, location, provider and source, which have every
 -- month from that of their first answer on. A place has the name of its review that changed last.
-with facts as (
+with scales as (
+  select question_id, question, best, nps_gap
+  from {{ ref('question_scales') }}
+  where gap is null
+),
+
+facts as (
   select
     review_id,
     month,
@@ -55,7 +61,7 @@ counted as (
     sum(case when answers.answer_number >= 9 then 1 else 0 end) as promoters,
     sum(case when answers.answer_number <= 6 then 1 else 0 end) as detractors
   from {{ ref('review_answers') }} as answers
-  inner join {{ ref('question_scales') }} as scales on scales.question_id = answers.question_id and scales.gap is null
+  inner join scales on scales.question_id = answers.question_id
   inner join scoped on scoped.review_id = answers.review_id
   where scoped.month is not null
   group by scoped.scope, scoped.key, answers.question_id, scoped.month
@@ -78,6 +84,8 @@ select
   grid.key,
   ranked.name,
   grid.question_id,
+  scales.question,
+  scales.best,
   grid.month,
   coalesce(counted.answers, 0) as answers,
   coalesce(counted.best_answers, 0) as best_answers,
@@ -90,4 +98,4 @@ left join counted
   and counted.question_id = grid.question_id
   and counted.month = grid.month
 left join ranked on ranked.scope = grid.scope and ranked.key = grid.key and ranked.place = 1
-inner join {{ ref('question_scales') }} as scales on scales.question_id = grid.question_id
+inner join scales on scales.question_id = grid.question_id

@@ -12,9 +12,15 @@ with digits as (
   union all select 9
 ),
 
+found as (
+  select distinct month
+  from {{ ref('review_facts') }}
+  where month is not null
+),
+
 bounds as (
   select min(month) as first_month, max(month) as last_month
-  from {{ ref('review_facts') }}
+  from found
 ),
 
 -- The last thousand months, and every older one that has reviews.
@@ -30,6 +36,6 @@ select counted_back.month
 from counted_back
 inner join bounds on counted_back.month >= bounds.first_month
 union all
-select distinct older.month
-from {{ ref('review_facts') }} as older
+select older.month
+from found as older
 where older.month < (select min(counted_back.month) from counted_back)

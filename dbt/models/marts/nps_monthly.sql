@@ -24,7 +24,7 @@ select
   estimated.key,
   estimated.name,
   estimated.question_id,
-  scales.question,
+  estimated.question,
   estimated.month,
   estimated.answers,
   estimated.promoters,
@@ -35,4 +35,3 @@ select
   case when estimated.gap is null then {{ feedback.round_to('least(100, 100 * (estimated.middle + estimated.margin))', 1) }} end as nps_high,
   estimated.gap
 from estimated
-inner join {{ ref('question_scales') }} as scales on scales.question_id = estimated.question_id

@@ -10,12 +10,14 @@ with given as (
   group by trim(question_id)
 ),
 
-worded as (
+asked as (
   select
     answers.question_id,
     answers.question,
     answers.question_type,
     answers.kind,
+    answers.answer_number,
+    answers.parsed,
     row_number() over (
       partition by answers.question_id
       order by facts.modified_time desc, coalesce(answers.question, ''), coalesce(answers.question_type, '')
@@ -25,21 +27,28 @@ worded as (
   where answers.question_id is not null
 ),
 
+newest as (
+  select
+    asked.*,
+    case when kind = 'promoter' then 0 when kind = 'number' and lower(trim(question_type)) like '%(rating)' then 1 end as type_lowest,
+    case when kind = 'promoter' then 10 when kind = 'number' and lower(trim(question_type)) like '%(rating)' then 5 end as type_highest
+  from asked
+  where place = 1
+),
+
 -- A scale that is given counts before that of the type.
 scaled as (
   select
-    worded.question_id,
-    worded.question,
-    worded.question_type,
-    worded.kind,
+    newest.question_id,
+    newest.question,
+    newest.question_type,
+    newest.kind,
     coalesce(given.scales, 0) as scales,
-    coalesce(given.lowest, types.lowest) as lowest,
-    coalesce(given.highest, types.highest) as highest,
-    coalesce(given.best, given.highest, types.highest) as best
-  from worded
-  left join given on given.question_id = trim(worded.question_id)
-  left join {{ ref('question_types') }} as types on types.question_type = lower(trim(worded.question_type))
-  where worded.place = 1
+    coalesce(given.lowest, newest.type_lowest) as lowest,
+    coalesce(given.highest, newest.type_highest) as highest,
+    coalesce(given.best, given.highest, newest.type_highest) as best
+  from newest
+  left join given on given.question_id = trim(newest.question_id)
 ),
 
 counted as (
@@ -56,7 +65,7 @@ counted as (
       else 1
     end) as unfitting
   from scaled
-  inner join {{ ref('review_answers') }} as answers on answers.question_id = scaled.question_id
+  inner join asked as answers on answers.question_id = scaled.question_id
   group by scaled.question_id
 ),
 

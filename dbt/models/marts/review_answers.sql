@@ -31,14 +31,47 @@ scaled as (
   group by trim(question_id)
 ),
 
-typed as (
+-- The types of the service's specification. Of answers to another type nothing is known.
+sorted_by_kind as (
   select
     keyed.*,
-    types.kind,
-    case when scaled.question_id is not null or types.kind in ('promoter', 'number') then 1 else 0 end as is_number
+    case
+      when lower(trim(keyed.question_type)) in ('promoter (radio)', 'promoter question (radio)') then 'promoter'
+      when lower(trim(keyed.question_type)) in (
+        'completion date (date field)', 'job hire date (text field)', 'member since (text field)'
+      ) then 'date'
+      when lower(trim(keyed.question_type)) in (
+        'age (text field)', 'follower count (text field)', 'following count (text field)', 'free form (rating)',
+        'friend count (text field)', 'klout score (text field)', 'review count (text field)',
+        'single choice (number slider)', 'single choice (rating)', 'single choice (slider)'
+      ) then 'number'
+      when lower(trim(keyed.question_type)) in (
+        'age (radio)', 'age group (select)', 'demographic ethnicity (select)', 'demographic gender (select)',
+        'demographic language (select)', 'ethnicity (radio)', 'gender (radio)', 'location (radio)', 'location info (radio)',
+        'multiple choice (checkbox)', 'new patient (radio)', 'physician (radio)', 'procedure (radio)', 'publish (checkbox)',
+        'publishing site links (radio)', 'referring physician (radio)', 'single choice (auto complete)',
+        'single choice (auto editable)', 'single choice (combo)', 'single choice (radio)', 'state (select)'
+      ) then 'choice'
+      when lower(trim(keyed.question_type)) in (
+        'address1 (text field)', 'address2 (text field)', 'address3 (text field)', 'author id (text field)',
+        'avatarlink (text field)', 'city (text field)', 'country (text field)', 'county (text field)', 'email (text area)',
+        'email (text field)', 'first name (text field)', 'free form (text area)', 'free form (text field)',
+        'free from (text area)', 'free from (text field)', 'gender (text field)', 'instruction', 'instructions',
+        'job discription (text field)', 'job title (text field)', 'klout id (text field)', 'language (text field)',
+        'last name (text field)', 'location (text field)', 'name (text area)', 'name (text field)', 'phone (text field)',
+        'publishing site link', 'screen name (text field)', 'source path (text field)', 'state (text field)',
+        'zip code (text field)'
+      ) then 'text'
+    end as kind
   from keyed
-  left join {{ ref('question_types') }} as types on types.question_type = lower(trim(keyed.question_type))
-  left join scaled on scaled.question_id = trim(keyed.question_id)
+),
+
+typed as (
+  select
+    sorted_by_kind.*,
+    case when scaled.question_id is not null or sorted_by_kind.kind in ('promoter', 'number') then 1 else 0 end as is_number
+  from sorted_by_kind
+  left join scaled on scaled.question_id = trim(sorted_by_kind.question_id)
 ),
 
 parsed as (

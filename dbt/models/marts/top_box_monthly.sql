@@ -25,8 +25,8 @@ select
   estimated.key,
   estimated.name,
   estimated.question_id,
-  scales.question,
-  scales.best,
+  estimated.question,
+  estimated.best,
   estimated.month,
   estimated.answers,
   estimated.best_answers,
@@ -35,4 +35,3 @@ select
   case when estimated.gap is null then {{ feedback.round_to('estimated.middle + estimated.margin', 2) }} end as share_high,
   estimated.gap
 from estimated
-inner join {{ ref('question_scales') }} as scales on scales.question_id = estimated.question_id

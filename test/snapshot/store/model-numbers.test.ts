@@ -7,6 +7,7 @@ import { readModels } from '../../../connector/snapshot/store/models'
 import { createJsonFolder } from '../../support/files'
 import { readModelRows, toComparable } from '../../support/model-rows'
 import { expectedModels, type ModelRows, roundHalves } from '../../support/oracle'
+import { expectedAnswers } from '../../support/oracle-answers'
 import { expectedScorecards } from '../../support/oracle-scorecards'
 import { runProgram } from '../../support/program'
 import { sandboxConfig, startTestSandbox } from '../../support/sandbox'
@@ -72,7 +73,7 @@ describe('the numbers of every model', () => {
       timeZone: settings.reporting_time_zone,
       ...thresholds,
     }
-    expected = { ...expectedModels(input), ...expectedScorecards(input) }
+    expected = { ...expectedModels(input), ...expectedScorecards(input), ...expectedAnswers(input) }
     for (const name of printedNames) printed[name] = printExpected(name, db, { asOf, timeZone: input.timeZone })
     await sandbox.close()
     files.remove()

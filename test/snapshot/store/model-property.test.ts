@@ -6,6 +6,7 @@ import { draws } from '../../support/draws'
 import { loadReviews } from '../../support/loaded-reviews'
 import { readViewRows, toComparable } from '../../support/model-rows'
 import { expectedModels } from '../../support/oracle'
+import { expectedAnswers } from '../../support/oracle-answers'
 import { expectedScorecards } from '../../support/oracle-scorecards'
 
 const tries = draws(2)
@@ -20,9 +21,14 @@ const listMissing = (texts: ReadonlyArray<string>, others: ReadonlyArray<string>
 const expectEqual = async ({ reads, ...settings }: DrawnCase): Promise<number> => {
   const snapshot = await loadReviews(reads, settings.timeZone)
   try {
-    const { asOf, regions, openDays, lowScore, minReviews } = settings
-    const variables = { alert_open_days: openDays, alert_score: lowScore, min_reviews: minReviews }
-    const found = await readViewRows(snapshot, { asOf: new Date(asOf), regions, variables }, names)
+    const { asOf, regions, scales, openDays, lowScore, minReviews, minAnswers } = settings
+    const variables = {
+      alert_open_days: openDays,
+      alert_score: lowScore,
+      min_reviews: minReviews,
+      min_answers: minAnswers,
+    }
+    const found = await readViewRows(snapshot, { asOf: new Date(asOf), regions, scales, variables }, names)
     const last = reads.at(-1) ?? { reviews: [], deletions: [] }
     const toTexts = (texts: ReadonlyArray<string> = []) => texts.map((json) => ({ json }))
     const input = {
@@ -31,7 +37,7 @@ const expectEqual = async ({ reads, ...settings }: DrawnCase): Promise<number> =
       earlier: toTexts(reads.slice(0, -1).flatMap(({ reviews }) => reviews)),
       ...settings,
     }
-    const expected = { ...expectedModels(input), ...expectedScorecards(input) }
+    const expected = { ...expectedModels(input), ...expectedScorecards(input), ...expectedAnswers(input) }
     for (const name of names) {
       const [rows, wanted] = [toComparable(found[name]), toComparable(expected[name])]
       const differ = { beyond: listMissing(rows, wanted), lacks: listMissing(wanted, rows) }
