@@ -54,6 +54,10 @@ const createReview = (i: number) => {
               ]
             : null,
       },
+      {
+        ...{ id: 2, response: String(i % 11), question: 'Would you recommend us?', questionType: 'Promoter (Radio)' },
+        ...{ sentiments: [], liabilities: null },
+      },
     ],
     engagements:
       i % 4 === 0 ? [{ engagement: hostileText, engagementTime: toIso(mentioned + (1 + i) * 3_600_000) }] : [],
