@@ -7,6 +7,7 @@ import {
   type AuditedTable,
   attributeColumn,
   type ContentField,
+  clockZone,
   createClock,
   type DialectName,
   dialects,
@@ -18,8 +19,8 @@ import {
 /**
  * The content of a row as a text that the service's side (TypeScript) and the warehouse (SQL) make alike. Each field
  * gives a piece: `~` for a null, the digits of a whole number or of the number of elements of a list, milliseconds of a
- * time, millionths of a decimal number, and the MD5 of a text or of a member of a JSON column. Pieces have no comma, so
- * that they can be joined by commas.
+ * time, millionths of a decimal number, and the MD5 of a text or of a member of a JSON column. A member that is a text
+ * in JSON has a quote before it, in dialects that tell. Pieces have no comma, so that they can be joined by commas.
  */
 const listContentFields = ({ schema, primaryKey, cursor }: ContentStream): ReadonlyArray<ContentField> => {
   const omitted = new Set([primaryKey[0], O.toUndefined(cursor), ...tombstoneColumnNames])
@@ -84,6 +85,7 @@ const coarsest = 1_000_000_000_000_000
 const billion = 1_000_000_000
 
 const nullPiece = '~'
+const textMark = '"'
 
 /** As `Dialect.hexNumber` of the first 15 digits of a hash. */
 const hashNumber = (digest: string): bigint => BigInt(`0x${digest.slice(0, 15)}`)
@@ -102,7 +104,10 @@ const numberPiece = (value: number): string => {
   return value > 0 ? '+' : '-'
 }
 
-const toPiece = ({ path, kind }: ContentField, record: unknown, { show }: ZoneClock): string => {
+/** How values of the table's side are read: its clock, and whether it tells the texts inside JSON from numbers. */
+type Reading = { readonly clock: ZoneClock; readonly marksTexts: boolean }
+
+const toPiece = ({ path, kind }: ContentField, record: unknown, { clock, marksTexts }: Reading): string => {
   const value = path.reduce<unknown>(
     (parent, name) => (parent as Readonly<Record<string, unknown>> | null | undefined)?.[name],
     record,
@@ -110,8 +115,8 @@ const toPiece = ({ path, kind }: ContentField, record: unknown, { show }: ZoneCl
   if (value === null || value === undefined) return nullPiece
   if (kind === 'count') return Array.isArray(value) ? String(value.length) : nullPiece
   if (kind === 'number' && typeof value !== 'string') return numberPiece(Number(value))
-  if (path.length > 1) return md5Of(String(value))
-  if (kind === 'time') return String(show(Date.parse(String(value))))
+  if (path.length > 1) return `${marksTexts && typeof value === 'string' ? textMark : ''}${md5Of(String(value))}`
+  if (kind === 'time') return String(clock.show(Date.parse(String(value))))
   return kind === 'integer' || kind === 'boolean' ? String(value) : md5Of(String(value))
 }
 
@@ -123,22 +128,25 @@ export type ContentDigest = { readonly content: bigint; readonly fields: string 
 
 /**
  * Digests the rows of one review. `buckets`: those in whose reviews the single fields are digested too; a field has
- * `fieldDigestWidth` characters. `zone`: of the times of the table, if they have none themselves.
+ * `fieldDigestWidth` characters.
  */
 export const createContentDigest = (
   { fields, keys }: AuditedContent,
   bucketCount: number,
   buckets: ReadonlyArray<number> | undefined,
-  zone: string | undefined,
+  table: AuditedTable | undefined,
 ): ((id: string, rows: ReadonlyArray<Row>) => ContentDigest) => {
-  const clock = createClock(zone)
+  const reading: Reading = {
+    clock: createClock(table && clockZone(table)),
+    marksTexts: table !== undefined && contentDialects[table.dialect].isText !== undefined,
+  }
   return (id, rows) => {
     const needsFields = buckets?.includes(Number(hashNumber(md5Of(id)) % BigInt(bucketCount))) === true
     let content = 0n
     const sums = needsFields ? fields.map(() => 0) : []
     for (const { json } of rows) {
       const record = parseExactJson(Buffer.from(json).toString())
-      const pieces = fields.map((field) => toPiece(field, record, clock))
+      const pieces = fields.map((field) => toPiece(field, record, reading))
       content += hashNumber(md5Of(`${id}:${pieces.join(',')}`))
       if (needsFields) {
         const key = pieces.filter((_, i) => keys.includes(fieldName(fields[i] as ContentField))).join(',')
@@ -162,6 +170,8 @@ type ContentDialect = {
   readonly member: (column: string, path: ReadonlyArray<string>) => string
   /** How many elements the list in a JSON column has; null where it has none. */
   readonly listLength: (column: string) => string
+  /** Whether the scalar at a path of a JSON column is a text there; undefined where the dialect does not tell. */
+  readonly isText?: (column: string, path: ReadonlyArray<string>) => string
 }
 
 const jsonPath = (path: ReadonlyArray<string>): string => `'$.${path.join('.')}'`
@@ -178,6 +188,7 @@ const contentDialects: Readonly<Record<DialectName, ContentDialect>> = {
     member: (column, path) => `JSON_EXTRACT_STRING(CAST(${column} AS JSON), ${jsonPath(path)})`,
     listLength: (column) =>
       `CASE WHEN JSON_TYPE(CAST(${column} AS JSON)) = 'ARRAY' THEN JSON_ARRAY_LENGTH(CAST(${column} AS JSON)) END`,
+    isText: (column, path) => `JSON_TYPE(CAST(${column} AS JSON), ${jsonPath(path)}) = 'VARCHAR'`,
   },
   postgres: {
     double: 'DOUBLE PRECISION',
@@ -186,6 +197,7 @@ const contentDialects: Readonly<Record<DialectName, ContentDialect>> = {
     // A list may be jsonb, or jsonb[] of Meltano's target.
     listLength: (column) =>
       `CASE WHEN JSONB_TYPEOF(TO_JSONB(${column})) = 'array' THEN JSONB_ARRAY_LENGTH(TO_JSONB(${column})) END`,
+    isText: (column, path) => `JSONB_TYPEOF(CAST(${column} AS JSONB) #> '{${path.join(',')}}') = 'string'`,
   },
   snowflake: {
     double: 'DOUBLE',
@@ -230,14 +242,18 @@ const pieceSql = (
 ): string => {
   const name = attributeColumn(table, attribute)
   const { text, integer, decimal, md5, quote } = dialects[table.dialect]
-  const { double, parseDouble, member, listLength } = contentDialects[table.dialect]
+  const { double, parseDouble, member, listLength, isText } = contentDialects[table.dialect]
   const column = `${alias}.${quote(name)}`
   const asText = (value: string): string => `CAST(${value} AS ${text})`
   const pieces = (): ReadonlyArray<string> => {
     if (kind === 'count') return [asText(listLength(column))]
     if (path.length > 0) {
       const value = member(column, path)
-      return [...(kind === 'number' ? [numberPieceSql(parseDouble(value), integer, text)] : []), md5(value)]
+      const piece =
+        kind === 'number' ? `COALESCE(${numberPieceSql(parseDouble(value), integer, text)}, ${md5(value)})` : md5(value)
+      return [
+        isText === undefined ? piece : `CASE WHEN ${isText(column, path)} THEN '${textMark}' ELSE '' END || ${piece}`,
+      ]
     }
     if (kind === 'number') return [numberPieceSql(`CAST(${column} AS ${double})`, integer, text)]
     if (kind === 'integer') return [asText(`CAST(${column} AS ${decimal})`)]

@@ -105,9 +105,7 @@ export const auditVersions = async (
   const { stream, states, seed } = options
   const differences = repair === undefined ? undefined : await readDifferences(io, repair, 'reviews')
   const withMention = new Set(differences?.map(({ id }) => id))
-  const digest = mapDefined(table.content, (content) =>
-    createContentDigest(content, bucketCount, buckets, clockZone(table)),
-  )
+  const digest = mapDefined(table.content, (content) => createContentDigest(content, bucketCount, buckets, table))
   const { versions } = await withoutForgotten(io, options.forgotten)
   const service = versions(createVersionService(source, stream, { withMention, digest }))
   await useExpected(

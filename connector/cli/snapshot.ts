@@ -31,6 +31,7 @@ export const snapshotCommand = defineCommand({
       value: Object.keys(partitionFormats).join('|'),
       help: 'With --export: a folder for each',
     },
+    views: { type: 'boolean', help: 'With --export: the models too, each as one file' },
     json: { type: 'boolean', help: 'Print the outcome as JSON' },
   },
   examples: [
@@ -38,6 +39,7 @@ export const snapshotCommand = defineCommand({
       '| feedback snapshot --db reviews.duckdb --catalog catalog.json',
     'tap-feedback --config config.json | feedback snapshot --db reviews.duckdb',
     'feedback snapshot --db reviews.duckdb --export parquet parquet/ --partition month',
+    'feedback snapshot --db reviews.duckdb --export parquet parquet/ --views',
     'feedback snapshot --db reviews.duckdb --catalog catalog.json monday.jsonl.gz tuesday.jsonl.gz',
   ],
   notes:
@@ -72,6 +74,7 @@ type ExportOptions = {
   readonly wait: string | undefined
   readonly 'memory-limit': string | undefined
   readonly partition: string | undefined
+  readonly views: boolean
   readonly json: boolean
 }
 
@@ -80,7 +83,7 @@ const exportSnapshot = async (
   { format, ...options }: ExportOptions,
   [folder, ...others]: ReadonlyArray<string>,
 ): Promise<number> => {
-  const { db, partition, json } = options
+  const { db, partition, views, json } = options
   if (format !== 'parquet') throw usageError('--export can only be parquet.')
   if (folder === undefined || others.length > 0) throw usageError('--export needs one folder to write to.')
   if (partition !== undefined && !isPartition(partition))
@@ -88,7 +91,7 @@ const exportSnapshot = async (
   const exported = await useSnapshot(
     db,
     'read',
-    (snapshot) => exportParquet(snapshot, folder, partition),
+    (snapshot) => exportParquet(snapshot, folder, partition, views),
     toSnapshotOptions(io, options),
   )
   await io.print(

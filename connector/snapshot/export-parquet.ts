@@ -4,6 +4,7 @@ import { chmod, mkdir, open, readdir, realpath, rm, stat } from 'node:fs/promise
 import { basename, dirname, join } from 'node:path'
 import { CommandError, configFailure, copyDeadLetters, transientFailure } from '../cdk'
 import { countSelects } from './query'
+import { listModelNames } from './questions'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { isDiskFull, outputFullFailure } from './store/failures'
 import { jsonTextType, type PersonRows, toPersonRows } from './store/forgotten'
@@ -11,6 +12,7 @@ import { dataFilePattern } from './store/lake-access'
 import { readReportingTimeZone } from './store/metadata'
 import { findFreeName, listStreamTables, type Table } from './store/tables'
 import { explainPathError, replaceFile, usePath } from './store/values'
+import { findModels } from './store/views'
 
 /** The format of a partition's folder name. */
 export const partitionFormats = { year: '%Y', month: '%Y-%m', day: '%Y-%m-%d' } as const
@@ -69,13 +71,14 @@ const makePrivate = async (folder: string): Promise<void> => {
 /**
  * Writes each stream's table as Parquet (zstd) into its own folder under `folder`, which must be empty or missing.
  * With a partition, writes Hive folders such as `month=2026-01`, by mention time or, if a stream has none, by its
- * cursor, in the file's reporting time zone. Removes what it has written if it fails, so that the same export can be
- * made again.
+ * cursor, in the file's reporting time zone. `views`: the models too, each as one file. Removes what it has written if
+ * it fails, so that the same export can be made again.
  */
 export const exportParquet = async (
   snapshot: Snapshot,
   folder: string,
-  partition: ParquetPartition | undefined,
+  partition?: ParquetPartition,
+  views = false,
 ): Promise<ReadonlyArray<ParquetExport>> => {
   if (usePath(folder, () => existsSync(folder) && readdirSync(folder).length > 0))
     throw new CommandError(
@@ -85,17 +88,21 @@ export const exportParquet = async (
   await snapshot.db.giveAllMemory()
   const timeZone = await readReportingTimeZone(snapshot.db)
   const tables = await listStreamTables(snapshot.db)
-  const names = nameFolders(tables.map(({ name }) => name))
+  const models = views ? await provideViews(snapshot.db) : []
+  const names = nameFolders([...tables.map(({ name }) => name), ...models])
   const written: Array<ParquetExport> = []
   const folders: Array<string> = []
   try {
-    for (const table of tables) {
-      const tableFolder = join(folder, names.get(table.name) ?? '')
+    const makeFolder = async (name: string): Promise<string> => {
+      const own = join(folder, names.get(name) ?? '')
       // The folder is closed to others before a file is in it.
-      await mkdir(tableFolder, { recursive: true, mode: 0o700 })
-      folders.push(tableFolder)
-      written.push(await exportTable(snapshot, table, tableFolder, { partition, timeZone }))
+      await mkdir(own, { recursive: true, mode: 0o700 })
+      folders.push(own)
+      return own
     }
+    for (const table of tables)
+      written.push(await exportTable(snapshot, table, await makeFolder(table.name), { partition, timeZone }))
+    for (const view of models) written.push(await exportView(snapshot, view, await makeFolder(view)))
     return written
   } catch (error) {
     for (const each of folders) await rm(each, { recursive: true, force: true })
@@ -128,6 +135,23 @@ const exportTable = async (
   await db.run(`COPY (SELECT ${columns.join(', ')} FROM ${from}) TO ${quoteLiteral(target)} (${options.join(', ')})`)
   await makePrivate(folder)
   return { stream: table.name, rows, folder }
+}
+
+/** The names that the models have, which all exist then; none where the file has no reviews. */
+const provideViews = async (db: Database): Promise<ReadonlyArray<string>> => {
+  const { hasReviews, renamed, provide } = await findModels(db)
+  const names = hasReviews ? listModelNames().map((name) => renamed.get(name) ?? name) : []
+  await provide(new Set(names), {})
+  return names
+}
+
+const exportView = async ({ db }: Snapshot, view: string, folder: string): Promise<ParquetExport> => {
+  const from = quoteIdentifier(view)
+  const file = quoteLiteral(join(folder, 'data_0.parquet'))
+  const columns = await listParquetColumns(db, from)
+  await db.run(`COPY (SELECT ${columns.join(', ')} FROM ${from}) TO ${file} (FORMAT parquet, COMPRESSION zstd)`)
+  await makePrivate(folder)
+  return { stream: view, rows: Number(await db.scalar(`SELECT count(*) FROM read_parquet(${file})`)), folder }
 }
 
 const findTimeColumn = async ({ scalar }: Snapshot['db'], { name, columns }: Table): Promise<string | undefined> => {

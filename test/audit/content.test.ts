@@ -110,6 +110,8 @@ const contentArbitrary: fc.Arbitrary<Content> = fc.record({
   items: orNull(fc.array(fc.integer(), { maxLength: 4 })),
 })
 
+/** A number that has become a text on its way. */
+const asText = <A>(value: A): A => String(value) as A
 const otherText = (text: string | null, way: number): string | null => {
   if (text === null) return ''
   const points = [...text]
@@ -131,14 +133,20 @@ const damages: Readonly<Record<string, (content: Content, way: number) => Conten
   amount: (content, way) => ({ ...content, amount: otherNumber(content.amount, way) }),
   flag: (content, way) => ({ ...content, flag: content.flag === null ? false : way % 2 === 0 ? null : !content.flag }),
   time: (content, way) => ({ ...content, time: content.time === null ? 0 : way % 2 === 0 ? null : content.time + 1 }),
-  'place.id': (content) => ({ ...content, place: place(content, ({ id }) => ({ id: otherWhole(id) })) }),
+  'place.id': (content, way) => ({
+    ...content,
+    place: place(content, ({ id }) => ({ id: way % 3 === 0 && id !== null ? asText(id) : otherWhole(id) })),
+  }),
   'place.name': (content, way) => ({
     ...content,
     place: place(content, ({ name }) => ({ name: otherText(name, way) })),
   }),
   'place.inner.score': (content, way) => ({
     ...content,
-    place: place(content, ({ inner }) => ({ inner: { score: otherNumber(inner?.score ?? null, way) } })),
+    place: place(content, ({ inner }) => {
+      const score = inner?.score ?? null
+      return { inner: { score: way % 3 === 0 && score !== null ? asText(score) : otherNumber(score, way) } }
+    }),
   }),
   items: (content, way) => ({
     ...content,
@@ -267,7 +275,7 @@ describe('the content of rows', () => {
         )
         // A connection that appends may send a row twice.
         await db.run(tableSql([...loaded, ...(shape === 'newest' ? loaded.slice(0, 2) : [])], layout))
-        const digest = createContentDigest(content, bucketCount, everyBucket, clockZone(table))
+        const digest = createContentDigest(content, bucketCount, everyBucket, table)
         const rows = reviews.map(({ id, rows }) => ({
           id: String(id),
           modifiedTime: Date.parse('2026-01-02T03:04:05.678Z'),

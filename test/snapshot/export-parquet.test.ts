@@ -6,8 +6,10 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { exportParquet, exportQuery, nameFolders } from '../../connector/snapshot/export-parquet'
 import { createSnapshotWriter } from '../../connector/snapshot/load/writer'
+import { listModelNames } from '../../connector/snapshot/questions'
 import { closeSnapshot, openSnapshot } from '../../connector/snapshot/store/file'
 import { newTempPath } from '../support/files'
+import { fillReviews } from '../support/report-reviews'
 import {
   deletedReviewsInfo,
   openSnapshotFile,
@@ -129,6 +131,25 @@ describe('a Parquet export', () => {
       await closeSnapshot(snapshot)
     },
   )
+
+  it('has the models too, where views are asked for, under the names that they have in the file', async () => {
+    const [snapshot, folder] = [await openSnapshotFile(newTempPath('duckdb')), newTempPath('parquet')]
+    await snapshot.db.giveAllMemory()
+    await fillReviews(snapshot)
+    await snapshot.db.run('DROP VIEW owner_scorecard; CREATE TABLE owner_scorecard (own INTEGER)')
+    const exported = await exportParquet(snapshot, folder, 'month', true)
+    const rows = new Map(exported.map(({ stream, rows }) => [stream, rows]))
+    const names = listModelNames().map((name) => (name === 'owner_scorecard' ? 'owner_scorecard_' : name))
+    for (const name of names) {
+      const file = join(folder, name, 'data_0.parquet')
+      const [counted] = await snapshot.db.query(`
+        SELECT (SELECT count(*) FROM ${name}) AS view_rows, (SELECT count(*) FROM '${file}') AS file_rows`)
+      expect([name, counted?.view_rows, counted?.file_rows]).toEqual([name, rows.get(name), rows.get(name)])
+      expect(statSync(file).mode & 0o777).toBe(0o600)
+    }
+    expect(rows.get('nps_monthly')).toBeGreaterThan(10)
+    await closeSnapshot(snapshot)
+  })
 
   it('has JSON, ids and large integers as types that every reader knows, also inside others', async () => {
     const [snapshot, folder] = [await openSnapshotFile(newTempPath('duckdb')), newTempPath('parquet')]
