@@ -77,13 +77,15 @@ describe('the list', () => {
   it('has a line for each question, models and at least 12 more, and needs no file', async () => {
     const { status, stdout } = await runCommand(queryCommand, ['--list'])
     expect(status).toBe(0)
-    for (const { name, description, filters } of questions)
-      expect(stdout).toMatch(
-        new RegExp(
-          `^  ${name} +${description.replaceAll(/[()]/g, '.')}\\n +${filters.map((each) => `--${each}`).join(' ')}$`,
-          'm',
-        ),
-      )
+    const escape = (text: string) => text.replaceAll(/[()*]/g, '.')
+    for (const { name, description, filters, example } of questions) {
+      const lines = [
+        `  ${name} +${escape(description)}`,
+        ...(filters.length === 0 ? [] : [` +${filters.map((each) => `--${each}`).join(' ')}`]),
+        ...(example === undefined ? [] : [` +feedback query --db FILE ${escape(example)}`]),
+      ]
+      expect(stdout).toMatch(new RegExp(`^${lines.join('\\n')}$`, 'm'))
+    }
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThan(132)
     expect(questions.filter(({ name, view }) => name !== view).length).toBeGreaterThanOrEqual(15)
     expect(new Set(questions.map(({ name }) => name.replaceAll('-', '_'))).size).toBe(questions.length)
