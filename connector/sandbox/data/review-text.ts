@@ -157,8 +157,8 @@ const printReview = (row: ReviewRow): string => {
     `,"contents":[${[
       ...printRating(row, 1, 'How courteous was our staff?', 'STAFF', row.staff_rating),
       ...printRating(row, 2, 'How easy was it to get an appointment?', 'ACCESS', row.access_rating),
-      ...printPromoter(row),
       ...printComment(row, commentPhrases),
+      ...printPromoter(row),
     ].join(',')}]`,
     printMember('taskDetails', printTask(row)),
     printMember('textAnalytics', printTextAnalytics(row, commentPhrases)),
