@@ -85,6 +85,7 @@ export const formatQuestions = (): string => {
     ...(others ?? []),
     '\nModels, each row of them:\n',
     ...(models ?? []),
-    '\nEach takes --regions, --scales, --limit and --format too, as in feedback query --db FILE task-ageing --limit 10.\n',
+    '\nEach takes --regions, --scales, --limit and --format too, ' +
+      'as in feedback query --db FILE task-ageing --limit 10.\n',
   ].join('')
 }

@@ -68,7 +68,8 @@ export const decodeCsv = <Name extends string>(path: string, text: string, colum
     lines: lines.map(({ number, cells }): NamedLine<Name> => {
       if (cells.length > names.length)
         fail(
-          `, line ${number}: there are ${cells.length} cells and ${names.length} columns. Put a cell with a separator in quotes.`,
+          `, line ${number}: there are ${cells.length} cells and ${names.length} columns. ` +
+            'Put a cell with a separator in quotes.',
         )
       return { number, cell: (name) => cells[names.indexOf(name)] || null }
     }),

@@ -111,28 +111,39 @@
   {{ return('cast(' ~ expression ~ ' as ' ~ feedback.type_of('bigint') ~ ')') }}
 {% endmacro %}
 
-{# A text without spaces at its ends as a number with a decimal point, of up to 15 digits before it and behind it; null if it is none. #}
+{#
+  A text without spaces at its ends as a number with a decimal point, of up to 15 digits before it and behind it; null
+  if it is none.
+#}
 {% macro number_of(text) %}
-  {{ return('case when ' ~ feedback.matches(text, '^-?[0-9]{1,15}([.][0-9]{1,15})?$') ~ ' then ' ~ feedback.safe_cast_text(text, 'double') ~ ' end') }}
+  {%- set is_number = feedback.matches(text, '^-?[0-9]{1,15}([.][0-9]{1,15})?$') %}
+  {{- return('case when ' ~ is_number ~ ' then ' ~ feedback.safe_cast_text(text, 'double') ~ ' end') }}
 {% endmacro %}
 
 {# A text as a date: that of ISO 8601, alone or before a time, as it is written; null if there is no such day. #}
 {% macro date_of(text) %}
   {%- set time = '[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[-+][0-9]{2}:?[0-9]{2})?' %}
   {%- set pattern = '^[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(' ~ time ~ ')?$' %}
-  {{- return('case when ' ~ feedback.matches(text, pattern) ~ ' then ' ~ adapter.dispatch('day_of', 'feedback')(text) ~ ' end') }}
+  {%- set day = adapter.dispatch('day_of', 'feedback')(text) %}
+  {{- return('case when ' ~ feedback.matches(text, pattern) ~ ' then ' ~ day ~ ' end') }}
 {% endmacro %}
 {# PostgreSQL has no cast that fails quietly: a day that its month does not have is found first. #}
 {% macro default__day_of(text) %}
   {%- set month = 'cast(substring(' ~ text ~ ", 1, 7) || '-01' as date)" %}
-  {{- return('case when cast(substring(' ~ text ~ ', 9, 2) as integer) <= extract(day from ' ~ month ~ " + interval '1 month' - interval '1 day') then cast(substring(" ~ text ~ ', 1, 10) as date) end') }}
+  {%- set last = 'extract(day from ' ~ month ~ " + interval '1 month' - interval '1 day')" %}
+  {%- set exists = 'cast(substring(' ~ text ~ ', 9, 2) as integer) <= ' ~ last %}
+  {{- return('case when ' ~ exists ~ ' then cast(substring(' ~ text ~ ', 1, 10) as date) end') }}
 {% endmacro %}
 {% macro duckdb__day_of(text) %}{{ return('try_cast(substring(' ~ text ~ ', 1, 10) as date)') }}{% endmacro %}
-{% macro snowflake__day_of(text) %}{{ return('try_to_date(substring(' ~ text ~ ", 1, 10), 'YYYY-MM-DD')") }}{% endmacro %}
+{% macro snowflake__day_of(text) %}
+  {{ return('try_to_date(substring(' ~ text ~ ", 1, 10), 'YYYY-MM-DD')") }}
+{% endmacro %}
 {% macro bigquery__day_of(text) %}{{ return('safe_cast(substring(' ~ text ~ ', 1, 10) as date)') }}{% endmacro %}
 
 {# What reviewers wrote, where the variable feedback_with_text is set. #}
-{% macro kept_text(expression) %}{{ return(expression if var('feedback_with_text') else feedback.null_of('text')) }}{% endmacro %}
+{% macro kept_text(expression) %}
+  {{ return(expression if var('feedback_with_text') else feedback.null_of('text')) }}
+{% endmacro %}
 
 {# The part that one number is of another, from 0 to 1 with two digits; null where the other is 0. #}
 {% macro share(part, whole) %}

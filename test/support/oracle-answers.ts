@@ -35,7 +35,8 @@ const typesByKind = {
     'Free From (Text Area), Free From (Text Field), Gender (Text Field), Instruction, Instructions, ' +
     'Job Discription (Text Field), Job Title (Text Field), Klout ID (Text Field), Language (Text Field), ' +
     'Last Name (Text Field), Location (Text Field), Name (Text Area), Name (Text Field), Phone (Text Field), ' +
-    'Publishing Site Link, Screen name (Text Field), Source Path (Text Field), State (Text Field), Zip Code (Text Field)',
+    'Publishing Site Link, Screen name (Text Field), Source Path (Text Field), State (Text Field), ' +
+    'Zip Code (Text Field)',
 }
 
 /** The kind of each type in lower case. */

@@ -278,9 +278,8 @@ export const compareWithTruth = async (
       SELECT DISTINCT element.category AS category, element."subCategory" AS "subCategory"
       FROM (${childTables.review_sentiments?.(['category', 'subCategory'])})`))
       told.add(JSON.stringify({ contents: [{ sentiments: [{ category, subCategory }] }] }))
-    for (const { json } of await held.query(
-      `SELECT DISTINCT to_json(element) AS json FROM (${childTables.review_contents?.(['question', 'questionType', 'questionCode'])})`,
-    ))
+    const contents = childTables.review_contents?.(['question', 'questionType', 'questionCode'])
+    for (const { json } of await held.query(`SELECT DISTINCT to_json(element) AS json FROM (${contents})`))
       told.add(`{"contents":[${json}]}`)
   }
   const bounds = await service.query(`

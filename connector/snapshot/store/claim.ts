@@ -1,7 +1,15 @@
 import { CommandError, configFailure, isSameService, type ServiceIdentity, serviceOfState } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { adviseOnPlace } from './failures'
-import { dropOwnViews, readMeta, readSnapshotState, regionsTableName, saveMeta, scalesTableName, viewsHashName } from './metadata'
+import {
+  dropOwnViews,
+  readMeta,
+  readSnapshotState,
+  regionsTableName,
+  saveMeta,
+  scalesTableName,
+  viewsHashName,
+} from './metadata'
 import { historyTableName } from './tables'
 
 /**

@@ -215,7 +215,8 @@ const scalesSql = (scales: ReadonlyArray<Scale>): string => {
   )
   return `
     SELECT id::VARCHAR AS question_id, lowest::DOUBLE AS lowest, highest::DOUBLE AS highest, best::DOUBLE AS best
-    FROM (VALUES ${rows.length === 0 ? '(NULL, NULL, NULL, NULL)' : rows.join(', ')}) AS given (id, lowest, highest, best)
+    FROM (VALUES ${rows.length === 0 ? '(NULL, NULL, NULL, NULL)' : rows.join(', ')})
+      AS given (id, lowest, highest, best)
     WHERE id IS NOT NULL`
 }
 

@@ -1,5 +1,6 @@
--- The answers to each question that has a scale, by month: of all reviews, and of each region, location, provider and source, which have every
--- month from that of their first answer on. A place has the name of its review that changed last.
+-- The answers to each question that has a scale, by month: of all reviews, and of each region, location, provider and
+-- source, which have every month from that of their first answer on. A place has the name of its review that changed
+-- last.
 with scales as (
   select question_id, question, best, nps_gap
   from {{ ref('question_scales') }}
@@ -22,7 +23,13 @@ facts as (
 ),
 
 scoped as (
-  select review_id, month, modified_time, 'all' as scope, {{ feedback.as_text('null') }} as key, {{ feedback.as_text('null') }} as name
+  select
+    review_id,
+    month,
+    modified_time,
+    'all' as scope,
+    {{ feedback.as_text('null') }} as key,
+    {{ feedback.as_text('null') }} as name
   from facts
   union all
   select review_id, month, modified_time, 'region' as scope, region as key, region as name

@@ -1,5 +1,6 @@
--- The net promoter score of each promoter question and month: 100 x (promoters - detractors) / answers. Its 95 % interval is the adjusted Wald
--- interval, which adds three answers: 0.75 promoters, 1.5 passives and 0.75 detractors. Both are null below min_answers.
+-- The net promoter score of each promoter question and month: 100 x (promoters - detractors) / answers. Its 95 %
+-- interval is the adjusted Wald interval, which adds three answers: 0.75 promoters, 1.5 passives and 0.75 detractors.
+-- Both are null below min_answers.
 with adjusted as (
   select
     monthly.*,
@@ -30,8 +31,17 @@ select
   estimated.promoters,
   estimated.answers - estimated.promoters - estimated.detractors as passives,
   estimated.detractors,
-  case when estimated.gap is null then {{ feedback.round_to('100 * estimated.score', 1) }} end as nps,
-  case when estimated.gap is null then {{ feedback.round_to('greatest(-100, 100 * (estimated.middle - estimated.margin))', 1) }} end as nps_low,
-  case when estimated.gap is null then {{ feedback.round_to('least(100, 100 * (estimated.middle + estimated.margin))', 1) }} end as nps_high,
+  case
+    when estimated.gap is null
+      then {{ feedback.round_to('100 * estimated.score', 1) }}
+  end as nps,
+  case
+    when estimated.gap is null
+      then {{ feedback.round_to('greatest(-100, 100 * (estimated.middle - estimated.margin))', 1) }}
+  end as nps_low,
+  case
+    when estimated.gap is null
+      then {{ feedback.round_to('least(100, 100 * (estimated.middle + estimated.margin))', 1) }}
+  end as nps_high,
   estimated.gap
 from estimated

@@ -1,4 +1,5 @@
--- Each question with the share of its answers that could be read, its scale, and why it is left out of figures, if it is.
+-- Each question with the share of its answers that could be read, its scale, and why it is left out of figures, if it
+-- is.
 with given as (
   select
     trim(question_id) as question_id,
@@ -30,8 +31,14 @@ asked as (
 newest as (
   select
     asked.*,
-    case when kind = 'promoter' then 0 when kind = 'number' and lower(trim(question_type)) like '%(rating)' then 1 end as type_lowest,
-    case when kind = 'promoter' then 10 when kind = 'number' and lower(trim(question_type)) like '%(rating)' then 5 end as type_highest
+    case
+      when kind = 'promoter' then 0
+      when kind = 'number' and lower(trim(question_type)) like '%(rating)' then 1
+    end as type_lowest,
+    case
+      when kind = 'promoter' then 10
+      when kind = 'number' and lower(trim(question_type)) like '%(rating)' then 5
+    end as type_highest
   from asked
   where place = 1
 ),
@@ -83,7 +90,8 @@ judged as (
       when scaled.lowest >= scaled.highest or scaled.best < scaled.lowest or scaled.best > scaled.highest
         then 'the scale that is given is none'
       when counted.unfitting > 0
-        then {{ feedback.as_text('counted.unfitting') }} || ' of ' || {{ feedback.as_text('counted.answers') }} || ' answers do not fit the scale'
+        then {{ feedback.as_text('counted.unfitting') }} || ' of '
+          || {{ feedback.as_text('counted.answers') }} || ' answers do not fit the scale'
     end as gap
   from scaled
   inner join counted on counted.question_id = scaled.question_id

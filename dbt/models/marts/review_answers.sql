@@ -1,5 +1,5 @@
--- One row for each answer to a question: its text, and what it says as a number, a date or a choice, by the type of the question. Null where
--- it is none such.
+-- One row for each answer to a question: its text, and what it says as a number, a date or a choice, by the type of
+-- the question. Null where it is none such.
 with answered as (
   select
     contents.review_id,
@@ -20,7 +20,8 @@ keyed as (
     case
       when question_code is not null then replace(question_code, '>', '>>')
       when question is not null or question_type is not null
-        then '> ' || coalesce(replace(question, '>', '>>'), '') || coalesce(' > ' || replace(question_type, '>', '>>'), '')
+        then '> ' || coalesce(replace(question, '>', '>>'), '')
+          || coalesce(' > ' || replace(question_type, '>', '>>'), '')
     end as question_id
   from answered
 ),
@@ -47,20 +48,21 @@ sorted_by_kind as (
       ) then 'number'
       when lower(trim(keyed.question_type)) in (
         'age (radio)', 'age group (select)', 'demographic ethnicity (select)', 'demographic gender (select)',
-        'demographic language (select)', 'ethnicity (radio)', 'gender (radio)', 'location (radio)', 'location info (radio)',
-        'multiple choice (checkbox)', 'new patient (radio)', 'physician (radio)', 'procedure (radio)', 'publish (checkbox)',
-        'publishing site links (radio)', 'referring physician (radio)', 'single choice (auto complete)',
-        'single choice (auto editable)', 'single choice (combo)', 'single choice (radio)', 'state (select)'
+        'demographic language (select)', 'ethnicity (radio)', 'gender (radio)', 'location (radio)',
+        'location info (radio)', 'multiple choice (checkbox)', 'new patient (radio)', 'physician (radio)',
+        'procedure (radio)', 'publish (checkbox)', 'publishing site links (radio)', 'referring physician (radio)',
+        'single choice (auto complete)', 'single choice (auto editable)', 'single choice (combo)',
+        'single choice (radio)', 'state (select)'
       ) then 'choice'
       when lower(trim(keyed.question_type)) in (
         'address1 (text field)', 'address2 (text field)', 'address3 (text field)', 'author id (text field)',
-        'avatarlink (text field)', 'city (text field)', 'country (text field)', 'county (text field)', 'email (text area)',
-        'email (text field)', 'first name (text field)', 'free form (text area)', 'free form (text field)',
-        'free from (text area)', 'free from (text field)', 'gender (text field)', 'instruction', 'instructions',
-        'job discription (text field)', 'job title (text field)', 'klout id (text field)', 'language (text field)',
-        'last name (text field)', 'location (text field)', 'name (text area)', 'name (text field)', 'phone (text field)',
-        'publishing site link', 'screen name (text field)', 'source path (text field)', 'state (text field)',
-        'zip code (text field)'
+        'avatarlink (text field)', 'city (text field)', 'country (text field)', 'county (text field)',
+        'email (text area)', 'email (text field)', 'first name (text field)', 'free form (text area)',
+        'free form (text field)', 'free from (text area)', 'free from (text field)', 'gender (text field)',
+        'instruction', 'instructions', 'job discription (text field)', 'job title (text field)',
+        'klout id (text field)', 'language (text field)', 'last name (text field)', 'location (text field)',
+        'name (text area)', 'name (text field)', 'phone (text field)', 'publishing site link',
+        'screen name (text field)', 'source path (text field)', 'state (text field)', 'zip code (text field)'
       ) then 'text'
     end as kind
   from keyed
@@ -69,7 +71,10 @@ sorted_by_kind as (
 typed as (
   select
     sorted_by_kind.*,
-    case when scaled.question_id is not null or sorted_by_kind.kind in ('promoter', 'number') then 1 else 0 end as is_number
+    case
+      when scaled.question_id is not null or sorted_by_kind.kind in ('promoter', 'number') then 1
+      else 0
+    end as is_number
   from sorted_by_kind
   left join scaled on scaled.question_id = trim(sorted_by_kind.question_id)
 ),

@@ -1,5 +1,5 @@
--- The share of the best answer to each question that has a scale, by month, with Wilson's 95 % interval. Both are null below
--- min_answers.
+-- The share of the best answer to each question that has a scale, by month, with Wilson's 95 % interval. Both are
+-- null below min_answers.
 with shares as (
   select
     monthly.*,
@@ -30,8 +30,17 @@ select
   estimated.month,
   estimated.answers,
   estimated.best_answers,
-  case when estimated.gap is null then {{ feedback.round_to('estimated.part', 2) }} end as share_best,
-  case when estimated.gap is null then {{ feedback.round_to('estimated.middle - estimated.margin', 2) }} end as share_low,
-  case when estimated.gap is null then {{ feedback.round_to('estimated.middle + estimated.margin', 2) }} end as share_high,
+  case
+    when estimated.gap is null
+      then {{ feedback.round_to('estimated.part', 2) }}
+  end as share_best,
+  case
+    when estimated.gap is null
+      then {{ feedback.round_to('estimated.middle - estimated.margin', 2) }}
+  end as share_low,
+  case
+    when estimated.gap is null
+      then {{ feedback.round_to('estimated.middle + estimated.margin', 2) }}
+  end as share_high,
   estimated.gap
 from estimated
