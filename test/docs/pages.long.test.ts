@@ -135,7 +135,7 @@ describe('snapshot.md', () => {
         `| \`${name}\` | ${(columns as string[]).map((column) => `\`${column}\``).join(', ')} |`,
       ),
     )
-    expect(listed).toHaveLength(10)
+    expect(listed).toHaveLength(12)
     const others = views.filter((view) => !listed.includes(view)).map(({ name }) => String(name))
     expect(others.filter((name) => !text('models.md').includes(`\n## ${name}\n`))).toEqual([])
   })
