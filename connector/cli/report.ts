@@ -1,9 +1,10 @@
 import { type CommandIo, defineCommand, progressDelay, usageError } from '../cdk'
 import {
+  type Comparison,
   explainAlert,
+  explainJudgement,
   explainMonth,
   type FigureGroup,
-  type Figures,
   formatChange,
   formatMetricValue,
   formatMinute,
@@ -97,10 +98,14 @@ const printWarnings = (io: CommandIo, report: Report): void => {
 
 const maxRows = 10
 
-/** A figure, in brackets that of the month before and the change. */
-const formatFigure = (metric: Metric, name: string, figures: Figures): string => {
-  const { value = null, previous = null, change = null } = figures[name] ?? {}
-  return `${formatMetricValue(metric, value)} (${formatMetricValue(metric, previous)}, ${formatChange(metric, change)})`
+/** A figure, in brackets that of the month before, the change, and its mark. */
+const formatFigure = (metric: Metric, comparison: Comparison | undefined): string => {
+  if (comparison === undefined) return '–'
+  const { value, previous, change, test } = comparison
+  const own = formatMetricValue(metric, value, test?.range)
+  if (metric.isOfNow) return own
+  const before = formatMetricValue(metric, previous, test?.previous_range)
+  return `${own} (${[before, formatChange(metric, change), ...(test?.mark ? [`**${test.mark}**`] : [])].join(', ')})`
 }
 
 const formatSection = (title: string, ...parts: ReadonlyArray<string>): string => `\n## ${title}\n\n${parts.join('\n')}`
@@ -119,7 +124,7 @@ const formatGroups = (section: GroupSection, groups: ReadonlyArray<FigureGroup>)
             .slice(0, maxRows)
             .map(({ name, figures }) => [
               escapeMarkdown(name ?? `(no ${section.one.toLowerCase()})`),
-              ...section.shown.map((metric) => formatFigure(metrics[metric], metric, figures)),
+              ...section.shown.map((metric) => formatFigure(metrics[metric], figures[metric])),
             ]),
         ),
         explainMore(maxRows, groups.length),
@@ -157,35 +162,30 @@ const formatMarkdown = (report: Report): string => {
   const intro =
     `${escapeMarkdown(report.file)}, last read ${formatMinute(report.read_at, time_zone)} ` +
     `(${time_zone}). In brackets: ${formatMonth(previous_month)}, and the change.`
-  const all = Object.entries(metrics).flatMap(([name, metric]) => {
-    const { value, previous, change } = report.figures[name] ?? {}
+  const all = Object.entries<Metric>(metrics).flatMap(([name, metric]) => {
+    const comparison = report.figures[name]
     const title = metric.unit === 'share' ? `${metric.title}, share` : metric.title
-    return value === undefined || previous === undefined || change === undefined
-      ? []
-      : [[title, formatMetricValue(metric, value), formatMetricValue(metric, previous), formatChange(metric, change)]]
+    return comparison === undefined ? [] : [[title, formatFigure(metric, comparison)]]
   })
   return [
     `# Feedback in ${formatMonth(month)}\n\n${intro}\n`,
     notice === undefined ? '' : `\n**${escapeMarkdown(notice)}**\n`,
-    all.length === 0
-      ? ''
-      : `\n${formatMarkdownTable(['', formatMonth(month), formatMonth(previous_month), 'Change'], all)}`,
+    all.length === 0 ? '' : `\n${explainJudgement(report)}\n\n${formatMarkdownTable(['', formatMonth(month)], all)}`,
     alerts.total === 0
       ? ''
       : formatSection(
           'Alerts',
           formatMarkdownTable(
-            ['Reason', 'Now', `Of ${formatMonth(month)}`],
-            alerts.counts.map((count) => [
-              count.name,
-              String(count.total),
-              formatFigure(metrics.alerts, 'alerts', count.figures),
-            ]),
+            ['Reason', `Of ${formatMonth(month)}`, 'Of all months'],
+            alerts.counts.map(({ name, total, figures }) => [name, String(figures.alerts.value), String(total)]),
           ),
-          formatWork(alerts.listed, alerts.total),
+          formatWork(alerts.listed, alerts.total - alerts.backlog.total),
         ),
+    alerts.backlog.total === 0
+      ? ''
+      : formatSection('Alerts of other months', formatWork(alerts.backlog.listed, alerts.backlog.total)),
     open_tasks.total === 0 ? '' : formatSection('Open tasks', formatWork(open_tasks.listed, open_tasks.total)),
-    ...listGroupSections(report).map(([name, section]) => formatGroups(section, report[name])),
+    ...listGroupSections(report.has_regions).map(([name, section]) => formatGroups(section, report[name])),
     formatSection(
       'Health of the data',
       `${hold} of ${checked} checks hold.\n`,
@@ -200,12 +200,24 @@ type TidyRow = readonly [
   value: string | number | null,
   previous?: string | number | null,
   change?: number | null,
+  p?: number | null | undefined,
+  mark?: string | null | undefined,
 ]
 
 const listFigures = (section: string, groups: ReadonlyArray<FigureGroup>): ReadonlyArray<TidyRow> =>
   groups.flatMap(({ key, name, figures }) =>
     Object.entries(figures).map(
-      ([metric, { value, previous, change }]): TidyRow => [section, key, name, metric, value, previous, change],
+      ([metric, { value, previous, change, test }]): TidyRow => [
+        section,
+        key,
+        name,
+        metric,
+        value,
+        previous,
+        change,
+        test?.p,
+        test?.mark,
+      ],
     ),
   )
 
@@ -231,7 +243,7 @@ const listWork = (section: string, items: ReadonlyArray<WorkItem>): ReadonlyArra
     items.map(({ review_id, ...of }) => ({ key: review_id, name: of.location_name, of })),
   )
 
-const csvHeader = ['section', 'key', 'name', 'metric', 'value', 'previous', 'change']
+const csvHeader = ['section', 'key', 'name', 'metric', 'value', 'previous', 'change', 'p', 'mark']
 
 const formatCsv = (report: Report): string => {
   const { alerts, open_tasks, health } = report
@@ -244,9 +256,10 @@ const formatCsv = (report: Report): string => {
     ...listFigures('alerts', alerts.counts),
     ...alerts.counts.map(({ key, name, total }): TidyRow => ['alerts', key, name, 'alerts_now', total]),
     ...listWork('alerts_listed', alerts.listed),
+    ...listWork('alerts_backlog', alerts.backlog.listed),
     ['open_tasks', null, null, 'open_tasks_now', open_tasks.total],
     ...listWork('open_tasks_listed', open_tasks.listed),
-    ...listGroupSections(report).flatMap(([name]) => listFigures(name, report[name])),
+    ...listGroupSections(report.has_regions).flatMap(([name]) => listFigures(name, report[name])),
     ...listFigures('ratings', report.ratings),
     ...listFigures('response_times', report.response_times),
     ...listAttributes(

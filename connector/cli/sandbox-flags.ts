@@ -9,6 +9,7 @@ import {
   operationNames,
   parseFaultList,
   type SandboxOptions,
+  trends,
 } from '../sandbox'
 import { parseMemorySize } from '../snapshot'
 
@@ -71,6 +72,16 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
     value: 'N',
     help: 'Number of years that the reviews cover, default 3',
     read: readWholeNumber(1, 50, (years) => ({ years })),
+  },
+  trend: {
+    value: 'KIND',
+    help: 'none: months differ by chance alone; planted: the last full month has known changes; default neither',
+    read: (text) =>
+      pipe(
+        trends.find((trend) => trend === text),
+        E.fromNullable(`one of ${trends.join(', ')}`),
+        E.map((trend) => ({ trend })),
+      ),
   },
   locations: {
     value: 'N',

@@ -1,206 +1,12 @@
-import type { Database } from '../snapshot/store'
-import { cellToNumberOrNull, cellToTextOrNull, type RowValues } from '../snapshot/store'
-import type { Comparison, Figures, Metric } from './html'
+import { cellToNumberOrNull, cellToTextOrNull, type Database, type RowValues } from '../snapshot/store'
+import { findProbability, findThreshold, type Sample } from './chance'
+import type { ChanceTest, Comparison, Figures } from './figures'
+import type { FocusMonth, MonthPair } from './months'
+import { readSamples, type SampledMetric, type Samples } from './samples'
+import { type GroupSection, type MetricName, metrics } from './sections'
 
 /** What the figures of a row are about: a region, an owner, a category. Null: the reviews name none. */
 export type FigureGroup = { readonly key: string | null; readonly name: string | null; readonly figures: Figures }
-
-/** The columns of the models, by their names. */
-export const metrics = {
-  reviews: { title: 'Reviews', unit: 'count' },
-  rated: { title: 'Rated', unit: 'count' },
-  average_rating: { title: 'Rating', unit: 'rating', better: 'higher' },
-  rating_estimate: { title: 'Estimate', unit: 'rating', better: 'higher' },
-  rating_low: { title: '95 % from', unit: 'rating', better: 'higher' },
-  rating_high: { title: '95 % to', unit: 'rating', better: 'higher' },
-  average_score: { title: 'Score', unit: 'rating', better: 'higher' },
-  sentiments: { title: 'Sentiments', unit: 'count' },
-  positive: { title: 'Positive', unit: 'count', better: 'higher' },
-  neutral: { title: 'Neutral', unit: 'count' },
-  negative: { title: 'Negative', unit: 'count', better: 'lower' },
-  share_negative: { title: 'Negative', unit: 'share', better: 'lower' },
-  tasks: { title: 'Tasks', unit: 'count' },
-  open_tasks: { title: 'Open tasks', unit: 'count', better: 'lower' },
-  closed_tasks: { title: 'Closed tasks', unit: 'count', better: 'higher' },
-  share_closed: { title: 'Closed', unit: 'share', better: 'higher' },
-  oldest_open_days: { title: 'Oldest open', unit: 'days', better: 'lower' },
-  median_open_days: { title: 'Median open', unit: 'days', better: 'lower' },
-  answered: { title: 'Answered', unit: 'count', better: 'higher' },
-  share_answered: { title: 'Answered', unit: 'share', better: 'higher' },
-  median_hours_to_answer: { title: 'Median answer', unit: 'hours', better: 'lower' },
-  open_liabilities: { title: 'Open liabilities', unit: 'count', better: 'lower' },
-  deleted_reviews: { title: 'Deleted', unit: 'count' },
-  median_days_to_deletion: { title: 'Median age', unit: 'days' },
-  alerts: { title: 'Alerts', unit: 'count', better: 'lower' },
-} as const satisfies Readonly<Record<string, Metric>>
-
-export type MetricName = keyof typeof metrics
-
-/** The columns of every model by month. */
-export const monthlyMetrics = [
-  'reviews',
-  'rated',
-  'average_rating',
-  'average_score',
-  'positive',
-  'neutral',
-  'negative',
-  'share_negative',
-  'tasks',
-  'open_tasks',
-  'closed_tasks',
-  'share_closed',
-  'answered',
-  'share_answered',
-  'median_hours_to_answer',
-  'open_liabilities',
-  'oldest_open_days',
-] as const satisfies ReadonlyArray<MetricName>
-
-/**
- * A part of the report with one row for each group. Its file, heading and metrics; `shown`: those that the page has.
- */
-export type GroupSection = {
-  readonly title: string
-  /** What one row is, for the head of its column. */
-  readonly one: string
-  readonly model: string
-  readonly key: string
-  readonly name: string
-  readonly metrics: ReadonlyArray<MetricName>
-  readonly shown: ReadonlyArray<MetricName>
-  /** The metric of the first rows: the greatest first. */
-  readonly order: MetricName
-  /** Whether the model has no months, and is asked about the reviews of one month instead. */
-  readonly isOfAllMonths?: true
-  readonly note?: string
-}
-
-const shownByMonth = [
-  'reviews',
-  'average_rating',
-  'share_negative',
-  'open_tasks',
-  'share_closed',
-  'share_answered',
-  'median_hours_to_answer',
-] as const satisfies ReadonlyArray<MetricName>
-
-export const groupSections = {
-  regions: {
-    title: 'Regions',
-    one: 'Region',
-    model: 'region_monthly',
-    key: 'region',
-    name: 'region',
-    metrics: monthlyMetrics,
-    shown: shownByMonth,
-    order: 'reviews',
-  },
-  owners: {
-    title: 'Owners',
-    one: 'Owner',
-    model: 'owner_scorecard',
-    key: 'coalesce(owner_email, owner_name)',
-    name: 'coalesce(owner_name, owner_email)',
-    metrics: [
-      'tasks',
-      'open_tasks',
-      'closed_tasks',
-      'share_closed',
-      'oldest_open_days',
-      'median_open_days',
-      'answered',
-      'share_answered',
-      'median_hours_to_answer',
-      'rated',
-      'average_rating',
-      'average_score',
-      'negative',
-    ],
-    shown: ['tasks', 'open_tasks', 'share_closed', 'oldest_open_days', 'share_answered', 'median_hours_to_answer'],
-    order: 'open_tasks',
-    isOfAllMonths: true,
-  },
-  locations: {
-    title: 'Locations',
-    one: 'Location',
-    model: 'location_monthly',
-    key: 'location_id',
-    name: 'location_name',
-    metrics: monthlyMetrics,
-    shown: shownByMonth,
-    order: 'reviews',
-  },
-  sources: {
-    title: 'Sources',
-    one: 'Source',
-    model: 'source_monthly',
-    key: 'source_id',
-    name: 'source_name',
-    metrics: monthlyMetrics,
-    shown: shownByMonth,
-    order: 'reviews',
-  },
-  providers: {
-    title: 'Providers',
-    one: 'Provider',
-    model: 'provider_scorecard',
-    key: 'provider_id',
-    name: 'provider_name',
-    metrics: [
-      'reviews',
-      'rated',
-      'average_rating',
-      'rating_estimate',
-      'rating_low',
-      'rating_high',
-      'average_score',
-      'positive',
-      'neutral',
-      'negative',
-    ],
-    shown: ['reviews', 'average_rating', 'rating_low', 'rating_high', 'average_score', 'negative'],
-    order: 'reviews',
-    isOfAllMonths: true,
-  },
-  categories: {
-    title: 'Categories',
-    one: 'Category',
-    model: 'sentiment_by_category_monthly',
-    key: `concat_ws(' / ', category, sub_category)`,
-    name: `concat_ws(' / ', category, sub_category)`,
-    metrics: ['reviews', 'sentiments', 'positive', 'neutral', 'negative', 'average_score'],
-    shown: ['sentiments', 'positive', 'neutral', 'negative', 'average_score'],
-    order: 'sentiments',
-  },
-  deleted_reviews: {
-    title: 'Deleted reviews',
-    one: 'Source',
-    model: 'deleted_reviews_by_source',
-    key: 'source_id',
-    name: 'source_name',
-    metrics: ['deleted_reviews', 'median_days_to_deletion'],
-    shown: ['deleted_reviews', 'median_days_to_deletion'],
-    order: 'deleted_reviews',
-    note: 'By the month of the deletion.',
-  },
-} as const satisfies Readonly<Record<string, GroupSection>>
-
-export type GroupSectionName = keyof typeof groupSections
-
-/** The months that a report compares, such as 2026-10. */
-export type MonthPair = { readonly month: string; readonly previous: string }
-
-/** The month some months later, or earlier. */
-export const addMonths = (month: string, count: number): string => {
-  const [year = 0, number = 0] = month.split('-').map(Number)
-  const sum = year * 12 + number - 1 + count
-  return `${String(Math.floor(sum / 12)).padStart(4, '0')}-${String((sum % 12) + 1).padStart(2, '0')}`
-}
-
-export const earlierMonth = (a: string, b: string): string => (a < b ? a : b)
-export const laterMonth = (a: string, b: string): string => (a > b ? a : b)
 
 /** Changes are rounded, since the difference of two decimals has more digits than they have. */
 const subtract = (value: number | null, previous: number | null): number | null =>
@@ -226,31 +32,99 @@ export const compareRows = (
   return Object.fromEntries(names.map((name) => [name, compareFigures(read(row, name), read(previous, name))]))
 }
 
-/** Runs `body` while the models see the reviews of one month alone. */
-export type FocusMonth = <A>(month: string, body: () => Promise<A>) => Promise<A>
+/** Two digits, halves up after a cut to nine digits, as the models round. */
+const roundValue = (value: number): number => Number(`${Math.round(Number(`${value.toFixed(9)}e2`))}e-2`)
+
+/** Probabilities keep four digits: the order in which a database adds numbers changes later ones. */
+const roundProbability = (p: number): number => Number(p.toPrecision(4))
+
+const noSample: Sample = { kind: 'share', n: 0, low: 0, high: 0 }
+
+/** The figure of a sample; null without values, or where it is known only within bounds. */
+export const valueOf = (sample: Sample): number | null => {
+  if (sample.n === 0) return null
+  if (sample.kind === 'average') return roundValue(sample.mean)
+  return sample.low === sample.high ? roundValue(sample.low / sample.n) : null
+}
+
+const rangeOf = (sample: Sample): readonly [number, number] | undefined =>
+  sample.kind === 'share' && sample.low < sample.high
+    ? [roundValue(sample.low / sample.n), roundValue(sample.high / sample.n)]
+    : undefined
+
+/** Whether the figure got better or worse; null if no difference is to be seen. */
+const findDirection = (name: SampledMetric, value: Sample, previous: Sample): ChanceTest['mark'] => {
+  const middle = (sample: Sample) => (sample.kind === 'average' ? sample.mean : sample.low / sample.n)
+  const isHigher = middle(value) > middle(previous)
+  return isHigher === (metrics[name].better === 'higher') ? 'better' : 'worse'
+}
+
+/**
+ * Two samples side by side, with the probability of their difference. Its mark is what the change is if it is outside
+ * chance, which `markFigures` decides. `isJudged`: whether any change is.
+ */
+const compareSamples = (
+  name: SampledMetric,
+  value: Sample = noSample,
+  previous: Sample = noSample,
+  isJudged = true,
+): Comparison => {
+  const comparison = compareFigures(valueOf(value), valueOf(previous))
+  const p = isJudged ? findProbability(value, previous) : null
+  const [range, previous_range] = [rangeOf(value), rangeOf(previous)]
+  return {
+    ...comparison,
+    test: {
+      n: value.n,
+      previous_n: previous.n,
+      p: p === null ? null : roundProbability(p),
+      mark: p === null || comparison.change === 0 ? null : findDirection(name, value, previous),
+      ...(range === undefined ? {} : { range }),
+      ...(previous_range === undefined ? {} : { previous_range }),
+    },
+  }
+}
+
+/** The figures that are judged, each from its samples. */
+export const compareAllSamples = (
+  names: ReadonlyArray<SampledMetric>,
+  samples: Samples,
+  previous: Samples,
+  isJudged: boolean,
+): Figures =>
+  Object.fromEntries(names.map((name) => [name, compareSamples(name, samples[name], previous[name], isJudged)]))
 
 /** Reads the groups of a section in both months, that with the most first. */
 export const readGroups = async (
   db: Database,
   section: GroupSection,
   { month, previous }: MonthPair,
-  focusMonth: FocusMonth,
+  { focusMonth, isJudged }: { readonly focusMonth: FocusMonth; readonly isJudged: boolean },
 ): Promise<ReadonlyArray<FigureGroup>> => {
-  const sql = `SELECT (${section.key})::VARCHAR AS group_key, (${section.name})::VARCHAR AS group_name, ${section.metrics.join(', ')} FROM ${section.model}`
+  const sql = `
+    SELECT (${section.key})::VARCHAR AS group_key, (${section.name})::VARCHAR AS group_name,
+      ${section.metrics.join(', ')}
+    FROM ${section.model}`
   const readMonth = (of: string) =>
     section.isOfAllMonths === true
       ? focusMonth(of, () => db.query(sql))
       : db.query(`${sql} WHERE month = $month::DATE`, { month: `${of}-01` })
   const [rows, before] = [await readMonth(month), await readMonth(previous)]
+  const { key, sampled, sampledFrom: from, sampledWhere: where } = section
+  const source = { key, metrics: sampled, ...(from && { from }), ...(where && { where }) }
+  const samplesOf = sampled.length === 0 ? () => ({}) : await readSamples(db, source, [month, previous])
   const toKey = (row: RowValues) => cellToTextOrNull(row.group_key)
   const rowsByKey = new Map(rows.map((row) => [toKey(row), row]))
   const beforeByKey = new Map(before.map((row) => [toKey(row), row]))
   const weigh = ({ figures }: FigureGroup, at: 'value' | 'previous') => figures[section.order]?.[at] ?? -1
   return [...new Set([...rowsByKey.keys(), ...beforeByKey.keys()])]
-    .map((key) => ({
-      key,
-      name: cellToTextOrNull((rowsByKey.get(key) ?? beforeByKey.get(key))?.group_name),
-      figures: compareRows(section.metrics, rowsByKey.get(key), beforeByKey.get(key)),
+    .map((group) => ({
+      key: group,
+      name: cellToTextOrNull((rowsByKey.get(group) ?? beforeByKey.get(group))?.group_name),
+      figures: {
+        ...compareRows(section.metrics, rowsByKey.get(group), beforeByKey.get(group)),
+        ...compareAllSamples(sampled, samplesOf(month, group), samplesOf(previous, group), isJudged),
+      },
     }))
     .sort(
       (a, b) =>
@@ -260,3 +134,30 @@ export const readGroups = async (
         (a.key ?? '').localeCompare(b.key ?? '', 'en'),
     )
 }
+
+/** The probabilities of all changes that are judged. */
+const listProbabilities = (figures: ReadonlyArray<Figures>): ReadonlyArray<number> =>
+  figures.flatMap((own) => Object.values(own)).flatMap(({ test }) => (test?.p == null ? [] : [test.p]))
+
+/** How the changes of a report were judged. */
+export type Judgement = {
+  /** How many changes were compared. */
+  readonly compared: number
+  /** The greatest probability of a change that is marked; null: none is. */
+  readonly threshold: number | null
+}
+
+export const judgeChanges = (figures: ReadonlyArray<Figures>): Judgement => {
+  const probabilities = listProbabilities(figures)
+  return { compared: probabilities.length, threshold: findThreshold(probabilities) }
+}
+
+/** The figures with marks only on those that are outside chance. */
+export const markFigures = (figures: Figures, { threshold }: Judgement): Figures =>
+  Object.fromEntries(
+    Object.entries(figures).map(([name, comparison]) => {
+      const { test } = comparison
+      const isOutside = threshold !== null && test?.p != null && test.p <= threshold
+      return [name, test === undefined || isOutside ? comparison : { ...comparison, test: { ...test, mark: null } }]
+    }),
+  )

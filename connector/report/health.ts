@@ -89,7 +89,8 @@ const readStreamHealth = async (
   snapshotStreams: ReadonlyArray<SnapshotStream>,
 ): Promise<ReadonlyArray<StreamHealth>> => {
   const loads = await db.query(`
-    SELECT stream, max(cursor_to) AS newest, max(ended) FILTER (status = 'complete') AS completed, arg_max(status, load) AS status
+    SELECT stream, max(cursor_to) AS newest, max(ended) FILTER (status = 'complete') AS completed,
+      arg_max(status, load) AS status
     FROM _loads GROUP BY stream`)
   const streams: Array<StreamHealth> = []
   for (const { name, columns } of snapshotStreams) {
@@ -108,8 +109,9 @@ const readStreamHealth = async (
 const readRuns = async (db: Database): Promise<ReadonlyArray<RunStatistics>> =>
   (
     await db.query(`
-      SELECT run, min(started) AS started, epoch(max(ended)) - epoch(min(started)) AS seconds, sum(records)::BIGINT AS records,
-        count(DISTINCT stream) AS streams, coalesce(list(stream ORDER BY stream) FILTER (status <> 'complete'), []) AS incomplete
+      SELECT run, min(started) AS started, epoch(max(ended)) - epoch(min(started)) AS seconds,
+        sum(records)::BIGINT AS records, count(DISTINCT stream) AS streams,
+        coalesce(list(stream ORDER BY stream) FILTER (status <> 'complete'), []) AS incomplete
       FROM _loads GROUP BY run ORDER BY run DESC LIMIT ${maxRuns}`)
   ).map(({ run, started, seconds, records, streams, incomplete }) => ({
     run: cellToNumber(run),
@@ -129,13 +131,18 @@ const readUndeclaredAttributes = async (
   const queries = columns
     .filter((column) => !declared.has(column.name))
     .map(
-      (column) =>
-        `SELECT ${quoteLiteral(column.name)} AS attribute, count(${quoteIdentifier(column.name)}) AS rows, ${times} FROM ${quoteIdentifier(name)} WHERE ${quoteIdentifier(column.name)} IS NOT NULL`,
+      (column) => `
+        SELECT ${quoteLiteral(column.name)} AS attribute, count(*) AS rows, ${times}
+        FROM ${quoteIdentifier(name)}
+        WHERE ${quoteIdentifier(column.name)} IS NOT NULL`,
     )
   if (columns.some((column) => column.name === 'unknown_attributes' && column.type === 'JSON'))
-    queries.push(
-      `SELECT attribute, count(*) AS rows, ${times} FROM (SELECT unnest(json_keys(unknown_attributes)) AS attribute, _airbyte_extracted_at FROM ${quoteIdentifier(name)}) GROUP BY attribute`,
-    )
+    queries.push(`
+        SELECT attribute, count(*) AS rows, ${times}
+        FROM (
+          SELECT unnest(json_keys(unknown_attributes)) AS attribute, _airbyte_extracted_at
+          FROM ${quoteIdentifier(name)})
+        GROUP BY attribute`)
   if (queries.length === 0) return []
   return (await db.query(`${queries.join(' UNION ALL ')} ORDER BY attribute`)).map((row) => ({
     stream: name,
@@ -151,7 +158,10 @@ export const renderHealth = ({ health, timeZone }: { readonly health: DataHealth
   renderSection(
     'Health of the data',
     renderChecks(health),
-    html`<div class="pair screen"><div>${renderStreams(health, timeZone)}</div><div>${renderRuns(health, timeZone)}</div></div>`,
+    html`<div class="pair screen"><div>${renderStreams(health, timeZone)}</div><div>${renderRuns(
+      health,
+      timeZone,
+    )}</div></div>`,
     html`<div class="screen">${renderUndeclaredAttributes(health, timeZone)}</div>`,
   )
 
@@ -164,14 +174,16 @@ const renderStreams = ({ streams }: DataHealth, timeZone: string): Html =>
           [
             { title: 'Stream', isHeader: true, cell: ({ stream }) => stream },
             { title: 'Rows', kind: 'n', cell: ({ rows }) => formatCount(rows) },
-            { title: 'Newest record', kind: 't spare', cell: ({ newest }) => formatMinute(newest, timeZone) },
+            { title: 'Newest record', kind: 't', cell: ({ newest }) => formatMinute(newest, timeZone) },
             {
               title: 'Loaded',
               kind: 't',
-              cell: ({ completed, status }) =>
-                status === 'complete'
-                  ? formatMinute(completed, timeZone)
-                  : html`${completed === null ? undefined : html`${formatMinute(completed, timeZone)}, then `}<span class="bad">${status ?? 'never'}</span>`,
+              cell: ({ completed, status }) => {
+                const time = formatMinute(completed, timeZone)
+                if (status === 'complete') return time
+                const before = completed === null ? undefined : `${time}, then `
+                return html`${before}<span class="bad">${status ?? 'never'}</span>`
+              },
             },
           ],
           streams,
@@ -186,7 +198,7 @@ const renderRuns = ({ runs }: DataHealth, timeZone: string): Html | undefined =>
         [
           { title: 'Run', kind: 'n', isHeader: true, cell: ({ run }) => String(run) },
           { title: 'Started', kind: 't', cell: ({ started }) => formatMinute(started, timeZone) },
-          { title: 'Duration', kind: 'n spare', cell: ({ seconds }) => formatDuration(seconds) },
+          { title: 'Duration', kind: 'n', cell: ({ seconds }) => formatDuration(seconds) },
           { title: 'Records', kind: 'n', cell: ({ records }) => formatCount(records) },
           {
             title: 'Outcome',
@@ -204,7 +216,7 @@ const renderChecks = ({ checks }: DataHealth): Html => {
   const { hold, checked, nothing } = countChecks(checks)
   const told = checks.filter(({ outcome }) => outcome !== 'nothing to check' && outcome !== 'holds')
   const held = checks.filter(({ outcome }) => outcome === 'holds')
-  return html`<p>${formatCount(hold)} of ${formatPlural(checked, 'check')} of feedback verify hold${
+  return html`<p>${formatCount(hold)} of ${formatPlural(checked, 'check')} hold${
     nothing === 0 ? '' : `; ${formatCount(nothing)} had nothing to check`
   }.</p>${
     told.length === 0
@@ -250,7 +262,7 @@ const renderUndeclaredAttributes = ({ undeclared }: DataHealth, timeZone: string
           { title: 'Stream', cell: ({ stream }) => stream },
           { title: 'Attribute', isHeader: true, cell: ({ attribute }) => attribute },
           { title: 'Rows', kind: 'n', cell: ({ rows }) => formatCount(rows) },
-          { title: 'First read', kind: 't spare', cell: ({ first }) => formatMinute(first, timeZone) },
+          { title: 'First read', kind: 't', cell: ({ first }) => formatMinute(first, timeZone) },
           { title: 'Last read', kind: 't', cell: ({ last }) => formatMinute(last, timeZone) },
         ],
         undeclared,

@@ -49,8 +49,6 @@ export const formatDuration = (seconds: number | null): string => {
   return `${count.toFixed(count < 10 ? 1 : 0)} ${unit}`
 }
 
-const formatHours = (count: number | null): string => formatDuration(count === null ? null : count * 3600)
-
 /** A time in ISO 8601 as `2026-11-21 04:51` in a time zone; a dash for none. */
 export const formatMinute = (time: string | null, timeZone: string): string => {
   if (time === null || Number.isNaN(Date.parse(time))) return time ?? '–'
@@ -85,12 +83,15 @@ export const renderFigure = (
   description: string,
   { height, option }: Figure,
   { above, below }: { readonly above?: Html; readonly below?: string } = {},
-): Html =>
-  html`<figure>${title === undefined ? undefined : html`<h3>${title}</h3>`}${above}<div role="img" aria-label="${description}">${Object.entries(
-    chartWidths,
-  ).map(
+): Html => {
+  const drawings = Object.entries(chartWidths).map(
     ([name, width]) => html`<div class="${name}">${new Html(renderChart(option(width), width, height))}</div>`,
-  )}</div>${below === undefined ? undefined : html`<figcaption>${below}</figcaption>`}</figure>`
+  )
+  return html`<figure>${title === undefined ? undefined : html`<h3>${title}</h3>`}${above}<div
+role="img" aria-label="${description}">${drawings}</div>${
+    below === undefined ? undefined : html`<figcaption>${below}</figcaption>`
+  }</figure>`
+}
 
 /** Each name is also the name of the CSS variable with its colour. */
 export const renderLegend = (names: ReadonlyArray<string>): Html =>
@@ -101,33 +102,45 @@ export type TableColumn<Row> = {
   readonly cell: (row: Row) => Html | string
   /**
    * CSS classes: `n` for numbers, aligned right; `t` for text on one line; `name` for text that is wide on paper;
-   * `spare` for a column that a phone does not show.
+   * `chart` for a column that a phone does not show; `few` for one that paper does not show in half its width.
    */
   readonly kind?: string
   /** The column whose cells name their rows. */
   readonly isHeader?: true
 }
 
-/** A table that scrolls where it is wider than the page, by keyboard too. `below`: a text in full width after a row. */
+/**
+ * A table that scrolls where it is wider than the page, by keyboard too. On a phone each row is a card, whose cells
+ * show the titles of their columns; the roles keep it a table for screen readers. `below`: a text after a row.
+ */
 export const renderTable = <Row>(
   caption: string,
   columns: ReadonlyArray<TableColumn<Row>>,
   rows: ReadonlyArray<Row>,
   below?: (row: Row) => string | undefined,
-): Html =>
-  html`<div class="scroll" role="group" tabindex="0" aria-label="${caption}"><table><caption>${caption}</caption><thead><tr>${columns.map(
-    ({ title, kind = '' }) => html`<th scope="col" class="${kind}">${title}</th>`,
-  )}</tr></thead><tbody>${rows.map(
-    (row) =>
-      html`<tr>${columns.map(({ cell, kind = '', isHeader }) =>
-        isHeader === true
-          ? html`<th scope="row" class="${kind}">${cell(row)}</th>`
-          : html`<td class="${kind}">${cell(row)}</td>`,
-      )}</tr>${renderBelow(below?.(row), columns.length)}`,
-  )}</tbody></table></div>`
+): Html => {
+  const heads = columns.map(
+    ({ title, kind = '' }) => html`<th scope="col" role="columnheader" class="${kind}">${title}</th>`,
+  )
+  const body = rows.map((row) => [renderRow(columns, row), renderBelow(below?.(row), columns.length)])
+  return html`<div class="scroll" role="group" tabindex="0" aria-label="${caption}"><table
+role="table"><caption>${caption}</caption><thead role="rowgroup"><tr
+role="row">${heads}</tr></thead><tbody role="rowgroup">${body}</tbody></table></div>`
+}
+
+const renderRow = <Row>(columns: ReadonlyArray<TableColumn<Row>>, row: Row): Html => {
+  const cells = columns.map(({ title, cell, kind = '', isHeader }) => {
+    if (isHeader) return html`<th scope="row" role="rowheader" class="${kind}">${cell(row)}</th>`
+    const name = typeof title === 'string' ? title : ''
+    return html`<td role="cell" class="${kind}" data-title="${name}"><div>${cell(row)}</div></td>`
+  })
+  return html`<tr role="row">${cells}</tr>`
+}
 
 const renderBelow = (text: string | undefined, columns: number): Html | undefined =>
-  text === undefined ? undefined : html`<tr class="words"><td colspan="${columns}">${text}</td></tr>`
+  text === undefined
+    ? undefined
+    : html`<tr role="row" class="words"><td role="cell" colspan="${columns}">${text}</td></tr>`
 
 /** Two sections beside each other, or the one that there is. */
 export const renderPair = (...sections: ReadonlyArray<Html | undefined>): Html | undefined => {
@@ -149,80 +162,6 @@ export const renderTwoLines = (above: Html | string, below: Html | string): Html
 const maxNameLength = 28
 
 export const shortenName = (name: string): string => shortenText(name, maxNameLength)
-
-/** A figure of the month beside that of the month before; null where there is none, as the average of no ratings. */
-export type Comparison = {
-  readonly value: number | null
-  readonly previous: number | null
-  readonly change: number | null
-}
-
-export type Figures = Readonly<Record<string, Comparison>>
-
-type Unit = 'count' | 'rating' | 'share' | 'hours' | 'days'
-
-/** How a column of a model is shown. `better`: the direction in which it gets better; left out where neither is. */
-export type Metric = { readonly title: string; readonly unit: Unit; readonly better?: 'higher' | 'lower' }
-
-const countFormats: Readonly<Record<Unit, (value: number) => string>> = {
-  count: formatCount,
-  rating: formatRating,
-  share: formatShare,
-  hours: formatHours,
-  days: (days) => `${formatCount(days)} d`,
-}
-
-/** A figure in its unit; a dash for none. */
-export const formatMetricValue = ({ unit }: Metric, value: number | null): string =>
-  value === null ? '–' : countFormats[unit](value)
-
-/** A change with its sign; shares change by percentage points. A dash for none. */
-export const formatChange = ({ unit }: Metric, change: number | null): string => {
-  if (change === null) return '–'
-  const size = unit === 'share' ? `${Math.abs(100 * change).toFixed(0)} pt` : countFormats[unit](Math.abs(change))
-  return change === 0 ? '±0' : `${change > 0 ? '+' : '−'}${size}`
-}
-
-/** Whether a change is for the better or the worse; undefined where it is neither. */
-const judgeChange = ({ better }: Metric, { change }: Comparison): 'better' | 'worse' | undefined =>
-  better === undefined || change === null || change === 0
-    ? undefined
-    : change > 0 === (better === 'higher')
-      ? 'better'
-      : 'worse'
-
-/** A change; one for the worse is marked by a sign too, not by its colour alone. */
-export const renderChange = (metric: Metric, comparison: Comparison): Html => {
-  const judgement = judgeChange(metric, comparison)
-  const mark = html`<span class="unseen"> for the worse</span><span aria-hidden="true">!</span>`
-  return html`<span class="${judgement ?? ''}">${formatChange(metric, comparison.change)}${judgement === 'worse' ? mark : undefined}</span>`
-}
-
-/** A figure, and below it that of the month before and the change. */
-export const renderComparison = (metric: Metric, comparison: Comparison | undefined): Html =>
-  comparison === undefined
-    ? html`–`
-    : html`${formatMetricValue(metric, comparison.value)}<span class="before"><span class="unseen">, month before: </span>${formatMetricValue(metric, comparison.previous)}<span class="unseen">, change:</span> ${renderChange(metric, comparison)}</span>`
-
-/** A table of figures, each beside that of the month before. */
-export const renderComparisons = <Row extends { readonly name: string | null; readonly figures: Figures }>(
-  caption: string,
-  one: string,
-  metrics: ReadonlyArray<readonly [name: string, metric: Metric]>,
-  rows: ReadonlyArray<Row>,
-): Html =>
-  renderTable(
-    caption,
-    [
-      { title: one, kind: 'name', isHeader: true, cell: ({ name }) => name ?? `(no ${one.toLowerCase()})` },
-      ...metrics.map(([name, metric], i) => ({
-        title: metric.title,
-        kind: i > 3 ? 'n spare' : 'n',
-        cell: ({ figures }: Row) => renderComparison(metric, figures[name]),
-      })),
-    ],
-    rows,
-  )
 
 /** The text in at most `length` characters; where it is longer, an ellipsis is the last. */
 export const shortenText = (text: string, length: number): string =>

@@ -7,23 +7,22 @@ import {
   quoteLiteral,
   type RowValues,
 } from '../snapshot/store'
-import { compareFigures, type MonthPair, metrics } from './comparisons'
+import { compareFigures } from './comparisons'
+import type { Comparison } from './figures'
 import {
-  type Comparison,
   formatCount,
-  formatMetricValue,
   formatMonth,
   formatPlural,
   formatRating,
   type Html,
   html,
-  renderChange,
   renderPair,
   renderSection,
   renderTable,
   renderTwoLines,
   shortenText,
 } from './html'
+import type { MonthPair } from './months'
 
 /**
  * A review that someone should look at: one with an open task, or with an alert. Ids are texts, since they may exceed
@@ -64,7 +63,8 @@ type AlertCount = {
   readonly figures: { readonly alerts: Comparison }
 }
 
-export type Alerts = WorkList & { readonly counts: ReadonlyArray<AlertCount> }
+/** `total`: all alerts; `listed`: those of reviews of the month; `backlog`: those of other months. Newest first. */
+export type Alerts = WorkList & { readonly backlog: WorkList; readonly counts: ReadonlyArray<AlertCount> }
 
 /** The variables of the models that decide what an alert is. */
 type AlertThresholds = { readonly alert_open_days: number; readonly alert_score: number }
@@ -75,10 +75,12 @@ const alertReasons = ['overdue', 'low_score', 'high_liability'] as const
 const maxListed = 1_000
 
 /** How many the page shows. */
-const maxShown = { alerts: 8, tasks: 8 } as const
+const maxShown = { alerts: 8, backlog: 4, tasks: 8 } as const
 
-const workColumns = `review_id::VARCHAR AS review_id, task_id::VARCHAR AS task_id, task_status, owner_name, owner_email, region,
-  location_id::VARCHAR AS location_id, location_name, source_name, provider_name, mention_time, age_days, rating, review_score, severity`
+const workColumns = `
+  review_id::VARCHAR AS review_id, task_id::VARCHAR AS task_id, task_status, owner_name, owner_email, region,
+  location_id::VARCHAR AS location_id, location_name, source_name, provider_name,
+  mention_time, age_days, rating, review_score, severity`
 
 const toWorkItem = (row: RowValues): WorkItem => ({
   review_id: String(row.review_id),
@@ -99,49 +101,69 @@ const toWorkItem = (row: RowValues): WorkItem => ({
   reasons: alertReasons.filter((reason) => row[`is_${reason}`] === true),
 })
 
-/** Reads critical_alerts: those with the most reasons first, among these the oldest. */
-export const readAlerts = async (
+const alertConditions: Readonly<Record<AlertCount['key'], string>> = {
+  all: 'true',
+  overdue: 'is_overdue',
+  low_score: 'is_low_score',
+  high_liability: 'is_high_liability',
+}
+
+const alertNames = ({
+  alert_open_days,
+  alert_score,
+}: AlertThresholds): Readonly<Record<AlertCount['key'], string>> => ({
+  all: 'Reviews with an alert',
+  overdue: `Task open for ${alert_open_days} days or more`,
+  low_score: `Score below ${alert_score}`,
+  high_liability: 'Open liability of high severity',
+})
+
+/** The alerts, each with the month of its review. */
+const datedAlerts = 'critical_alerts JOIN (SELECT review_id, month FROM review_facts) USING (review_id)'
+
+const isOfMonth = (month: string): string => `month = ${quoteLiteral(`${month}-01`)}::DATE`
+
+const readAlertCounts = async (
   db: Database,
   { month, previous }: MonthPair,
-  { alert_open_days, alert_score }: AlertThresholds,
-): Promise<Alerts> => {
-  const conditions = {
-    all: 'true',
-    overdue: 'is_overdue',
-    low_score: 'is_low_score',
-    high_liability: 'is_high_liability',
-  }
-  const names: Readonly<Record<AlertCount['key'], string>> = {
-    all: 'Reviews with an alert',
-    overdue: `Task open for ${alert_open_days} days or more`,
-    low_score: `Score below ${alert_score}`,
-    high_liability: 'Open liability of high severity',
-  }
+  thresholds: AlertThresholds,
+): Promise<ReadonlyArray<AlertCount>> => {
   const keys = ['all', ...alertReasons] as const
-  const months = {
-    total: 'true',
-    value: `month = ${quoteLiteral(`${month}-01`)}::DATE`,
-    previous: `month = ${quoteLiteral(`${previous}-01`)}::DATE`,
-  }
-  const counts = keys.flatMap((key) =>
-    Object.entries(months).map(([name, of]) => `count(*) FILTER (${conditions[key]} AND ${of}) AS ${key}_${name}`),
+  const months = { total: 'true', value: isOfMonth(month), previous: isOfMonth(previous) }
+  const columns = keys.flatMap((key) =>
+    Object.entries(months).map(([name, of]) => `count(*) FILTER (${alertConditions[key]} AND ${of}) AS ${key}_${name}`),
   )
-  const [row] = await db.query(
-    `SELECT ${counts.join(', ')} FROM critical_alerts JOIN (SELECT review_id, month FROM review_facts) USING (review_id)`,
-  )
-  const listed = await db.query(`
-    SELECT ${workColumns}, is_overdue, is_low_score, is_high_liability FROM critical_alerts
-    ORDER BY is_overdue::INT + is_low_score::INT + is_high_liability::INT DESC, is_high_liability DESC, age_days DESC NULLS LAST,
-      critical_alerts.review_id LIMIT ${maxListed}`)
+  const [row] = await db.query(`SELECT ${columns.join(', ')} FROM ${datedAlerts}`)
+  const names = alertNames(thresholds)
+  return keys.map((key) => ({
+    key,
+    name: names[key],
+    total: cellToNumber(row?.[`${key}_total`]),
+    figures: { alerts: compareFigures(cellToNumber(row?.[`${key}_value`]), cellToNumber(row?.[`${key}_previous`])) },
+  }))
+}
+
+/** Reads critical_alerts: those of the month, and the backlog. */
+export const readAlerts = async (db: Database, months: MonthPair, thresholds: AlertThresholds): Promise<Alerts> => {
+  const counts = await readAlertCounts(db, months, thresholds)
+  const total = counts[0]?.total ?? 0
+  // A mention that no review can have belongs to no month, and is not the newest.
+  const list = async (where: string) =>
+    (
+      await db.query(`
+        SELECT ${workColumns}, is_overdue, is_low_score, is_high_liability
+        FROM ${datedAlerts}
+        WHERE ${where}
+        ORDER BY month IS NULL, mention_time DESC NULLS LAST, critical_alerts.review_id LIMIT ${maxListed}`)
+    ).map(toWorkItem)
   return {
-    total: cellToNumber(row?.all_total),
-    counts: keys.map((key) => ({
-      key,
-      name: names[key],
-      total: cellToNumber(row?.[`${key}_total`]),
-      figures: { alerts: compareFigures(cellToNumber(row?.[`${key}_value`]), cellToNumber(row?.[`${key}_previous`])) },
-    })),
-    listed: listed.map(toWorkItem),
+    total,
+    counts,
+    listed: await list(isOfMonth(months.month)),
+    backlog: {
+      total: total - (counts[0]?.figures.alerts.value ?? 0),
+      listed: await list(`${isOfMonth(months.month)} IS NOT TRUE`),
+    },
   }
 }
 
@@ -149,9 +171,10 @@ export const readAlerts = async (
 export const readOpenTasks = async (db: Database): Promise<WorkList> => ({
   total: cellToNumber(await db.scalar('SELECT count(*) FROM review_tasks_open')),
   listed: (
-    await db.query(
-      `SELECT ${workColumns} FROM review_tasks_open ORDER BY age_days DESC NULLS LAST, review_tasks_open.review_id LIMIT ${maxListed}`,
-    )
+    await db.query(`
+      SELECT ${workColumns}
+      FROM review_tasks_open
+      ORDER BY age_days DESC NULLS LAST, review_tasks_open.review_id LIMIT ${maxListed}`)
   ).map(toWorkItem),
 })
 
@@ -159,9 +182,10 @@ export const readOpenTasks = async (db: Database): Promise<WorkList> => ({
 export const addTexts = async (db: Database, items: ReadonlyArray<WorkItem>): Promise<ReadonlyArray<WorkItem>> => {
   if (items.length === 0) return items
   const ids = items.map(({ review_id }) => quoteLiteral(review_id)).join(', ')
-  const rows = await db.query(
-    `SELECT review_id::VARCHAR AS review_id, text FROM reviews_current WHERE review_id IN (SELECT unnest([${ids}])::BIGINT)`,
-  )
+  const rows = await db.query(`
+    SELECT review_id::VARCHAR AS review_id, text
+    FROM reviews_current
+    WHERE review_id IN (SELECT unnest([${ids}])::BIGINT)`)
   const texts = new Map(rows.map((row) => [String(row.review_id), cellToTextOrNull(row.text)]))
   return items.map((item) => ({ ...item, text: texts.get(item.review_id) || null }))
 }
@@ -209,49 +233,54 @@ const renderWork = (caption: string, items: ReadonlyArray<WorkItem>, describe: (
     ({ text }) => (text === null || text === undefined ? undefined : shortenText(text, maxTextLength)),
   )
 
-/** How many of a list the page shows, where that is not all. */
-const explainRest = (shown: number, total: number): string =>
-  total <= shown ? '' : ` The first ${formatCount(shown)} of ${formatCount(total)}; --format csv has more.`
+/** How many rows the page shows, such as `All 3` or `The newest 8 of 120`. */
+const explainShown = (which: string, shown: number, total: number): string =>
+  total <= shown ? `All ${formatCount(total)}` : `The ${which} ${formatCount(shown)} of ${formatCount(total)}`
+
+const renderAlertCounts = (counts: ReadonlyArray<AlertCount>, month: string): Html =>
+  renderTable(
+    'A review can have several reasons.',
+    [
+      { title: 'Reason', isHeader: true, cell: ({ name }) => name },
+      { title: formatMonth(month), kind: 'n', cell: ({ figures }) => formatCount(figures.alerts.value ?? 0) },
+      {
+        title: 'Other months',
+        kind: 'n',
+        cell: ({ total, figures }) => formatCount(total - (figures.alerts.value ?? 0)),
+      },
+      { title: 'All', kind: 'n', cell: ({ total }) => formatCount(total) },
+    ],
+    counts,
+  )
 
 /** `liabilities`: the figure that stands beside the reasons. */
 export const renderAlerts = (
-  { total, counts, listed }: Alerts,
-  { month, previous }: MonthPair,
+  { total, counts, listed, backlog }: Alerts,
+  { month }: MonthPair,
   liabilities: Html | undefined,
-): Html =>
-  total === 0
-    ? renderSection('Alerts', html`<p>No review has an alert.</p>`, liabilities)
-    : renderSection(
-        'Alerts',
-        renderPair(
-          renderTable(
-            'How many stand now, and how many of them are of reviews ' +
-              'mentioned in each month. A review can have several reasons.',
-            [
-              { title: 'Reason', isHeader: true, cell: ({ name }) => name },
-              { title: 'Now', kind: 'n', cell: (count) => formatCount(count.total) },
-              {
-                title: formatMonth(month),
-                kind: 'n',
-                cell: ({ figures }) => formatMetricValue(metrics.alerts, figures.alerts.value),
-              },
-              {
-                title: formatMonth(previous),
-                kind: 'n spare',
-                cell: ({ figures }) => formatMetricValue(metrics.alerts, figures.alerts.previous),
-              },
-              { title: 'Change', kind: 'n', cell: ({ figures }) => renderChange(metrics.alerts, figures.alerts) },
-            ],
-            counts,
-          ),
-          liabilities,
-        ),
-        renderWork(
-          `The reviews with the most reasons, then the oldest.${explainRest(maxShown.alerts, total)}`,
+): Html => {
+  if (total === 0) return renderSection('Alerts', html`<p>No review has an alert.</p>`, liabilities)
+  const ofMonth = total - backlog.total
+  return renderSection(
+    'Alerts',
+    renderPair(renderAlertCounts(counts, month), liabilities),
+    html`<h3>Of ${formatMonth(month)}</h3>`,
+    ofMonth === 0
+      ? html`<p>No review of this month has an alert.</p>`
+      : renderWork(
+          `${explainShown('newest', maxShown.alerts, ofMonth)}, the newest first.`,
           listed.slice(0, maxShown.alerts),
           explainAlert,
         ),
-      )
+    backlog.total === 0
+      ? undefined
+      : html`<h3>The backlog: ${formatPlural(backlog.total, 'alert')} of other months</h3>${renderWork(
+          `${explainShown('newest', maxShown.backlog, backlog.total)}, the newest first.`,
+          backlog.listed.slice(0, maxShown.backlog),
+          explainAlert,
+        )}`,
+  )
+}
 
 export const renderOpenTasks = ({ total, listed }: WorkList): Html =>
   total === 0
@@ -259,8 +288,7 @@ export const renderOpenTasks = ({ total, listed }: WorkList): Html =>
     : renderSection(
         'Open tasks',
         renderWork(
-          `${formatPlural(total, 'task is', 'tasks are')} open, of all ` +
-            `months, the oldest first.${explainRest(maxShown.tasks, total)}`,
+          `Of all months, the oldest first. ${explainShown('oldest', maxShown.tasks, total)}.`,
           listed.slice(0, maxShown.tasks),
           ({ severity, rating }) =>
             [severity === null ? [] : `${severity} liability`, rating === null ? [] : `rating ${rating}`]

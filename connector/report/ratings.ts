@@ -1,7 +1,8 @@
 import type { Database } from '../snapshot/store'
 import { cellToNumber, cellToNumberOrNull, cellToTextOrNull } from '../snapshot/store'
 import { barChartAxes, barChartHeight, barSeries, type Figure, inkColor, labelText } from './charts'
-import type { FigureGroup, FocusMonth, MonthPair } from './comparisons'
+import type { FigureGroup } from './comparisons'
+import { describeGroups, explainHatch, hatchedPair, readCounts, sumOf, toDistribution } from './distributions'
 import {
   formatCount,
   formatPlural,
@@ -15,7 +16,7 @@ import {
   renderTable,
   type TableColumn,
 } from './html'
-import { describeGroups, explainHatch, hatchedPair, readCounts, sumOf, toDistribution } from './reviews'
+import type { FocusMonth, MonthPair } from './months'
 
 /**
  * A location's ratings of all months and their Bayesian mean with its 95 % interval, as location_scorecard has them.
@@ -39,8 +40,10 @@ const priorRatings = 10
 export const readLocationEstimates = async (db: Database): Promise<ReadonlyArray<LocationEstimate>> =>
   (
     await db.query(`
-      SELECT location_id::VARCHAR AS id, location_name, reviews, rated, average_rating, rating_estimate, rating_low, rating_high
-      FROM location_scorecard WHERE location_id IS NOT NULL ORDER BY rating_low DESC NULLS LAST, reviews DESC, location_scorecard.location_id`)
+      SELECT location_id::VARCHAR AS id, location_name, reviews, rated, average_rating,
+        rating_estimate, rating_low, rating_high
+      FROM location_scorecard WHERE location_id IS NOT NULL
+      ORDER BY rating_low DESC NULLS LAST, reviews DESC, location_scorecard.location_id`)
   ).map((row) => ({
     location_id: String(row.id),
     location_name: cellToTextOrNull(row.location_name),
@@ -71,8 +74,9 @@ export const renderLocationEstimates = (locations: ReadonlyArray<LocationEstimat
       ? ''
       : ` ${formatPlural(unrated, 'location')} without a rating ${unrated === 1 ? 'is' : 'are'} left out.`
   const table = (caption: string, rows: ReadonlyArray<Ranked>) => renderTable(caption, locationColumns(scale), rows)
-  return html`<h3>Best and last by the ratings of all months</h3><p class="quiet">By the lower end of the 95 % interval of a Bayesian mean: each location starts with
-${priorRatings} ratings at the average of all reviews, so that a few ratings change it little.${unratedNote}</p>${
+  return html`<h3>Best and last by the ratings of all months</h3><p class="quiet">Each location starts with
+${priorRatings} ratings at the average of all reviews, so that a few ratings change its estimate little. The order is by
+the lower end of the range in which the true rating lies with a probability of 95 %.${unratedNote}</p>${
     hasAll
       ? table(`All ${formatCount(ranked.length)}, the best first`, ranked)
       : renderPair(
@@ -96,10 +100,10 @@ const chooseRatingScale = (estimates: ReadonlyArray<Rated>): RatingScale => ({
 const locationColumns = (scale: RatingScale): ReadonlyArray<TableColumn<Ranked>> => [
   { title: '#', kind: 'n', cell: ({ rank }) => formatCount(rank) },
   { title: 'Location', kind: 'name', isHeader: true, cell: (row) => row.location_name ?? `id ${row.location_id}` },
-  { title: 'Rated', kind: 'n spare few', cell: ({ rated }) => formatCount(rated) },
+  { title: 'Rated', kind: 'n few', cell: ({ rated }) => formatCount(rated) },
   { title: 'Estimate', kind: 'n', cell: (row) => formatRating(row.rating_estimate) },
   { title: '95 %', kind: 'n', cell: (row) => `${formatRating(row.rating_low)}–${formatRating(row.rating_high)}` },
-  { title: renderScale(scale), kind: 'spare', cell: (row) => renderIntervalBar(row, scale) },
+  { title: renderScale(scale), kind: 'chart', cell: (row) => renderIntervalBar(row, scale) },
 ]
 
 const positionOn = ({ from, to }: RatingScale, value: number): string =>
@@ -118,12 +122,18 @@ const renderScale = (scale: RatingScale): Html =>
     (tick) => html`<span style="left:${positionOn(scale, tick)}%">${tick}</span>`,
   )}</div>`
 
-const renderIntervalBar = ({ rating_estimate, rating_low, rating_high }: Rated, scale: RatingScale): Html =>
-  html`<div class="range" aria-hidden="true">${listTicks(scale).map(
-    (tick) => html`<u style="left:${positionOn(scale, tick)}%"></u>`,
-  )}<i style="left:${positionOn(scale, rating_low)}%;right:${(100 - Number(positionOn(scale, rating_high))).toFixed(1)}%"></i><b style="left:${positionOn(scale, rating_estimate)}%"></b></div>`
+const renderIntervalBar = ({ rating_estimate, rating_low, rating_high }: Rated, scale: RatingScale): Html => {
+  const ticks = listTicks(scale).map((tick) => html`<u style="left:${positionOn(scale, tick)}%"></u>`)
+  const [left, right] = [positionOn(scale, rating_low), (100 - Number(positionOn(scale, rating_high))).toFixed(1)]
+  return html`<div class="range" aria-hidden="true">${ticks}<i style="left:${left}%;right:${right}%"></i><b
+style="left:${positionOn(scale, rating_estimate)}%"></b></div>`
+}
 
-const ratingsSql = `SELECT least(5, greatest(1, round(rating)))::INT AS key, count(*) AS reviews FROM review_facts WHERE rating IS NOT NULL GROUP BY 1`
+const ratingsSql = `
+  SELECT least(5, greatest(1, round(rating)))::INT AS key, count(*) AS reviews
+  FROM review_facts
+  WHERE rating IS NOT NULL
+  GROUP BY 1`
 
 /** How many ratings round to 1, 2, 3, 4 and 5, of review_facts. */
 export const readRatings = async (
@@ -145,17 +155,14 @@ const plotRatings = (ratings: ReadonlyArray<FigureGroup>): Figure => ({
       ratings.map(({ name }) => name ?? ''),
       110,
     ),
-    series: hatchedPair(ratings, 'reviews').map(({ at, data, color }) => ({
+    series: hatchedPair(ratings, 'reviews').map(({ data, shares, color }) => ({
       ...barSeries,
       barWidth: 12,
       itemStyle: { color },
-      data: data.map((value) => {
-        const total = sumOf(ratings, 'reviews', at)
-        return {
-          value,
-          label: { formatter: `${formatCount(value)}  ${formatShare(total === 0 ? null : value / total)}` },
-        }
-      }),
+      data: data.map((value, i) => ({
+        value,
+        label: { formatter: `${formatCount(value)}  ${formatShare(shares[i] ?? null)}` },
+      })),
       label: { ...labelText, show: true, position: 'right' as const, color: inkColor },
     })),
   }),
@@ -166,7 +173,7 @@ export const renderRatings = (ratings: ReadonlyArray<FigureGroup>, { previous }:
     ? undefined
     : renderSection(
         'Ratings',
-        renderFigure(undefined, describeGroups(ratings, 'reviews'), plotRatings(ratings), {
+        renderFigure(undefined, describeGroups(ratings, 'reviews', formatCount), plotRatings(ratings), {
           below: `To the nearest whole rating. ${explainHatch(previous)}`,
         }),
       )

@@ -1,10 +1,8 @@
 import { basename } from 'node:path'
 import { CommandError, configFailure } from '../cdk'
-import type { FindStateProblem } from '../snapshot'
-import { findUnknownRegions } from '../snapshot'
+import { type FindStateProblem, findUnknownRegions } from '../snapshot'
 import {
   cellToNumber,
-  cellToNumberOrNull,
   cellToTextOrNull,
   cellToTimeOrNull,
   createModelViews,
@@ -18,23 +16,26 @@ import {
   type Snapshot,
 } from '../snapshot/store'
 import {
-  addMonths,
+  compareAllSamples,
   compareRows,
-  earlierMonth,
   type FigureGroup,
-  type FocusMonth,
-  type GroupSectionName,
-  groupSections,
-  laterMonth,
-  type MonthPair,
-  monthlyMetrics,
+  type Judgement,
+  judgeChanges,
+  markFigures,
   readGroups,
 } from './comparisons'
+import { copyFacts, copyMonths, createFocus, dropCopies } from './copies'
+import type { Figures } from './figures'
 import { type DataHealth, readDataHealth } from './health'
-import { type Figures, formatMinute } from './html'
+import { formatMinute } from './html'
+import { type LiabilityCounts, readLiabilities } from './liabilities'
+import { addMonths, earlierMonth, laterMonth, type MonthPair } from './months'
 import { type Alerts, addTexts, readAlerts, readOpenTasks, type WorkItem, type WorkList } from './open-work'
 import { type LocationEstimate, readLocationEstimates, readRatings } from './ratings'
-import { type LiabilityCounts, limitTrend, readLiabilities, readResponses, type TrendMonth } from './reviews'
+import { readResponses } from './responses'
+import { readSamples, sampledMetrics } from './samples'
+import { type GroupSectionName, groupSections, listGroupSections, monthlyMetrics } from './sections'
+import { readTrend, type TrendMonth } from './trend'
 
 /**
  * The report as plain data, as `--format json` prints it; times in ISO 8601, UTC; months such as 2026-10, of the time
@@ -61,6 +62,8 @@ export type Report = {
   readonly data: ReviewRange | null
   /** The figures of all reviews of the month. */
   readonly figures: Figures
+  /** How it was decided which changes are marked. */
+  readonly judgement: Judgement
   readonly alerts: Alerts
   readonly open_tasks: WorkList
   readonly ratings: ReadonlyArray<FigureGroup>
@@ -107,7 +110,8 @@ const chooseMonth = (readAt: string | null, now: number, timeZone: string, data:
 
 const readRange = async (db: Database): Promise<ReviewRange> => {
   const [row] = await db.query(`
-    SELECT count(*) AS reviews, count(*) - count(month) AS undated, strftime(min(month), '%Y-%m') AS first, strftime(max(month), '%Y-%m') AS last
+    SELECT count(*) AS reviews, count(*) - count(month) AS undated,
+      strftime(min(month), '%Y-%m') AS first, strftime(max(month), '%Y-%m') AS last
     FROM review_facts`)
   return {
     reviews: cellToNumber(row?.reviews),
@@ -129,82 +133,20 @@ const findReadTime = async (db: Database, hasReviews: boolean): Promise<string |
   return cellToTimeOrNull(extracted)
 }
 
-/** Reads the figures of all reviews: those of the month, and the curves up to it. */
-const readOverall = async (
-  db: Database,
-  { month }: MonthPair,
-): Promise<{ readonly figures: Figures; readonly trend: ReadonlyArray<TrendMonth> }> => {
-  const rows = await db.query(
-    `SELECT strftime(month, '%Y-%m') AS month, metric, value, previous_value FROM month_over_month WHERE scope = 'all' ORDER BY 1`,
-  )
-  const of = (name: string) => rows.filter((row) => row.month === name)
-  const find = (name: string, metric: string) =>
-    cellToNumberOrNull(of(name).find((row) => row.metric === metric)?.value)
-  const own = of(month)
+/** Reads the figures of all reviews. */
+const readFigures = async (db: Database, { month, previous }: MonthPair, isJudged: boolean): Promise<Figures> => {
+  const rows = await db.query(`
+    SELECT metric, value, previous_value
+    FROM month_over_month
+    WHERE scope = 'all' AND month = ${quoteLiteral(`${month}-01`)}::DATE`)
   const column = (name: 'value' | 'previous_value') =>
-    own.length === 0 ? undefined : Object.fromEntries(own.map((row) => [String(row.metric), row[name] ?? null]))
-  const months = [...new Set(rows.map((row) => String(row.month)))]
+    rows.length === 0 ? undefined : Object.fromEntries(rows.map((row) => [String(row.metric), row[name] ?? null]))
+  const samplesOf = await readSamples(db, { key: 'NULL', metrics: sampledMetrics }, [month, previous])
   return {
-    figures: compareRows(monthlyMetrics, column('value'), column('previous_value')),
-    trend: limitTrend(
-      months.map((name) => ({
-        month: name,
-        reviews: find(name, 'reviews') ?? 0,
-        average_rating: find(name, 'average_rating'),
-        share_answered: find(name, 'share_answered'),
-      })),
-      month,
-    ),
+    ...compareRows(monthlyMetrics, column('value'), column('previous_value')),
+    ...compareAllSamples(sampledMetrics, samplesOf(month, null), samplesOf(previous, null), isJudged),
   }
 }
-
-const factsCopy = '_report_facts'
-const sentimentsCopy = '_report_sentiments'
-
-/**
- * Copies the model that the others read, so that the JSON of a review is taken apart once; views over `reviews` read
- * the copy too.
- */
-const copyFacts = async (db: Database): Promise<void> => {
-  await db.query(`CREATE OR REPLACE TEMP TABLE ${factsCopy} AS FROM review_facts`)
-  await db.run(`
-    CREATE OR REPLACE TEMP VIEW review_facts AS FROM ${factsCopy};
-    CREATE OR REPLACE TEMP VIEW reviews_current AS 
-      SELECT review_id, mention_time, modified_time, rating, review_score, location_id, location_name, provider_id, provider_name, provider_npi,
-        source_id, source_name, task_status, owner_name AS task_owner FROM ${factsCopy}`)
-}
-
-/** Copies the sentiments of the two months. */
-const copySentiments = async (db: Database, { month, previous }: MonthPair): Promise<void> => {
-  const months = [month, previous].map((of) => `${quoteLiteral(`${of}-01`)}::DATE`).join(', ')
-  await db.query(`
-    CREATE OR REPLACE TEMP TABLE ${sentimentsCopy} AS
-    FROM review_sentiments_current WHERE review_id IN (SELECT review_id FROM ${factsCopy} WHERE month IN (${months}))`)
-  await db.run(`CREATE OR REPLACE TEMP VIEW review_sentiments_current AS FROM ${sentimentsCopy}`)
-}
-
-const dropCopies = async (db: Database): Promise<void> => {
-  await createTemporaryViews(db)
-  await db.run(
-    `DROP VIEW IF EXISTS temp.review_facts; DROP TABLE IF EXISTS ${factsCopy}; DROP TABLE IF EXISTS ${sentimentsCopy}`,
-  )
-}
-
-/**
- * Evaluates the models over the reviews of one month: the model that they read is restricted for as long as `body`
- * runs.
- */
-const createFocus =
-  (db: Database): FocusMonth =>
-  async (month, body) => {
-    const select = `CREATE OR REPLACE TEMP VIEW review_facts AS FROM ${factsCopy}`
-    await db.run(`${select} WHERE month = ${quoteLiteral(`${month}-01`)}::DATE`)
-    try {
-      return await body()
-    } finally {
-      await db.run(select)
-    }
-  }
 
 /** What some reviewers wrote. It is read on a connection of its own, whose views still have the texts. */
 const readTexts = async (db: Database, items: ReadonlyArray<WorkItem>): Promise<ReadonlyArray<WorkItem>> => {
@@ -233,15 +175,16 @@ type ModelSections = Pick<
 
 const noGroups = { regions: [], owners: [], locations: [], sources: [], providers: [], categories: [] }
 const noFigures = { figures: {}, trend: [], ratings: [], response_times: [], location_estimates: [] }
-const noWork = { total: 0, listed: [] }
+const noWork: WorkList = { total: 0, listed: [] }
 const noSections: ModelSections = {
   ...{ ...noGroups, ...noFigures, deleted_reviews: [], open_liabilities: [] },
-  ...{ alerts: { ...noWork, counts: [] }, open_tasks: noWork },
+  ...{ alerts: { ...noWork, backlog: noWork, counts: [] }, open_tasks: noWork },
 }
 
 const readSections = async (
   db: Database,
   months: MonthPair,
+  isJudged: boolean,
   { withText = false, onSection = () => undefined }: ReportOptions,
 ): Promise<ModelSections> => {
   const focusMonth = createFocus(db)
@@ -250,12 +193,19 @@ const readSections = async (
     return db.withMemory(`the section ${name} of the report`, body)
   }
   const groups = (name: GroupSectionName) =>
-    read(groupSections[name].title.toLowerCase(), () => readGroups(db, groupSections[name], months, focusMonth))
+    read(groupSections[name].title.toLowerCase(), () =>
+      readGroups(db, groupSections[name], months, { focusMonth, isJudged }),
+    )
   const addTextsTo = async <L extends WorkList>(list: L): Promise<L> =>
     withText ? { ...list, listed: await readTexts(db, list.listed) } : list
+  const readAlertLists = async (): Promise<Alerts> => {
+    const alerts = await readAlerts(db, months, defaultModelVariables)
+    return addTextsTo({ ...alerts, backlog: await addTextsTo(alerts.backlog) })
+  }
   return {
-    ...(await read('figures', () => readOverall(db, months))),
-    alerts: await read('alerts', async () => addTextsTo(await readAlerts(db, months, defaultModelVariables))),
+    figures: await read('figures', () => readFigures(db, months, isJudged)),
+    trend: await read('the curves', () => readTrend(db, months.month)),
+    alerts: await read('alerts', readAlertLists),
     open_tasks: await read('open tasks', async () => addTextsTo(await readOpenTasks(db))),
     regions: await groups('regions'),
     owners: await groups('owners'),
@@ -264,10 +214,66 @@ const readSections = async (
     sources: await groups('sources'),
     providers: await groups('providers'),
     categories: await groups('categories'),
-    response_times: await read('response times', () => readResponses(db, months, focusMonth)),
+    response_times: await read('response times', () => readResponses(db, months)),
     ratings: await read('ratings', () => readRatings(db, months, focusMonth)),
     open_liabilities: await read('open liabilities', () => readLiabilities(db)),
     deleted_reviews: await groups('deleted_reviews'),
+  }
+}
+
+/** Marks the changes that are outside chance, among all that the report shows. */
+const markSections = <S extends ModelSections>(
+  sections: S,
+  hasRegions: boolean,
+): S & { readonly judgement: Judgement } => {
+  const names = listGroupSections(hasRegions).map(([name]) => name)
+  const groups = names.flatMap((name) => sections[name])
+  const judgement = judgeChanges([sections.figures, ...groups.map(({ figures }) => figures)])
+  const mark = (group: FigureGroup): FigureGroup => ({ ...group, figures: markFigures(group.figures, judgement) })
+  return {
+    ...sections,
+    figures: markFigures(sections.figures, judgement),
+    ...Object.fromEntries(names.map((name) => [name, sections[name].map(mark)])),
+    judgement,
+  }
+}
+
+/** Throws a `CommandError` for a month in the future. */
+const checkMonth = (month: string | undefined, current: string, timeZone: string): void => {
+  if (month === undefined || month <= current) return
+  throw new CommandError(
+    configFailure(`--month ${month} is in the future: it is ${current} in ${timeZone}. Give an earlier month.`),
+    2,
+  )
+}
+
+/** What the report says of the reviews, and of which month. */
+const readReviews = async (
+  db: Database,
+  timeZone: string,
+  options: ReportOptions,
+): Promise<Omit<Report, 'format' | 'file' | 'made_at' | 'time_zone' | 'has_text' | 'health'>> => {
+  const { now, regions } = options
+  const made = new Date(now).toISOString()
+  const hasReviews = await createModelViews(db, { asOf: new Date(now), regions })
+  try {
+    if (hasReviews) await db.withMemory('the section reviews of the report', () => copyFacts(db))
+    const data = hasReviews ? await readRange(db) : null
+    const read_at = await findReadTime(db, hasReviews)
+    const month = options.month ?? chooseMonth(read_at, now, timeZone, data)
+    const months = { month, previous: addMonths(month, -1) }
+    const is_over = month < formatMinute(read_at ?? made, timeZone).slice(0, 7)
+    const has_regions =
+      regions !== undefined || (hasReviews && (await db.scalar('SELECT 1 FROM regions')) !== undefined)
+    if (hasReviews)
+      await db.withMemory('the section sentiments of the report', () => copyMonths(db, months, read_at ?? made))
+    return {
+      ...{ read_at, month, previous_month: months.previous, is_over, has_regions, data },
+      unknown_regions: hasReviews && regions !== undefined ? await findUnknownRegions(db, regions) : [],
+      ...markSections(hasReviews ? await readSections(db, months, is_over, options) : noSections, has_regions),
+    }
+  } finally {
+    if (hasReviews) await dropCopies(db)
   }
 }
 
@@ -277,48 +283,17 @@ const readSections = async (
  */
 export const readReport = async (snapshot: Snapshot, options: ReportOptions): Promise<Report> => {
   const { db } = snapshot
-  const { now, regions, onSection, findStateProblem } = options
+  const { now, onSection, findStateProblem } = options
   await db.lake?.freeze()
   const made_at = new Date(now).toISOString()
   const time_zone = await readReportingTimeZone(db)
-  const toMonth = (time: string) => formatMinute(time, time_zone).slice(0, 7)
-  if (options.month !== undefined && options.month > toMonth(made_at))
-    throw new CommandError(
-      configFailure(
-        `--month ${options.month} is in the future: it is ${toMonth(made_at)} in ${time_zone}. Give an earlier month.`,
-      ),
-      2,
-    )
+  checkMonth(options.month, formatMinute(made_at, time_zone).slice(0, 7), time_zone)
   onSection?.('reviews')
-  const hasReviews = await createModelViews(db, { asOf: new Date(now), regions })
-  try {
-    if (hasReviews) await db.withMemory('the section reviews of the report', () => copyFacts(db))
-    const data = hasReviews ? await readRange(db) : null
-    const read_at = await findReadTime(db, hasReviews)
-    const month = options.month ?? chooseMonth(read_at, now, time_zone, data)
-    const months = { month, previous: addMonths(month, -1) }
-    if (hasReviews) await db.withMemory('the section sentiments of the report', () => copySentiments(db, months))
-    const unknown_regions = hasReviews && regions !== undefined ? await findUnknownRegions(db, regions) : []
-    const sections = hasReviews ? await readSections(db, months, options) : noSections
-    if (hasReviews) await dropCopies(db)
-    onSection?.('health of the data')
-    return {
-      format: 1,
-      file: basename(db.path),
-      made_at,
-      time_zone,
-      read_at,
-      month,
-      previous_month: months.previous,
-      is_over: month < toMonth(read_at ?? made_at),
-      has_regions: regions !== undefined || (hasReviews && (await db.scalar('SELECT 1 FROM regions')) !== undefined),
-      unknown_regions,
-      has_text: options.withText === true,
-      data,
-      ...sections,
-      health: await readDataHealth(snapshot, findStateProblem, (step) => onSection?.(`health of the data. ${step}`)),
-    }
-  } finally {
-    if (hasReviews) await dropCopies(db)
+  const reviews = await readReviews(db, time_zone, options)
+  onSection?.('health of the data')
+  return {
+    ...{ format: 1, file: basename(db.path), made_at, time_zone, has_text: options.withText === true },
+    ...reviews,
+    health: await readDataHealth(snapshot, findStateProblem, (step) => onSection?.(`health of the data. ${step}`)),
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Api, issueToken, type LookupRoutes } from '../api'
 import type { SeedOptions } from './data/generate'
 import { type DataFiles, openData } from './data/open-data'
+import type { Trend } from './data/trend'
 import type { FaultRule } from './faults/plan'
 import type { ExportOrder } from './operations/exports'
 import { createTokenRegistry, type OperationName } from './operations/operation'
@@ -19,6 +20,8 @@ import { createLatency, type Latency, type RequestRate, startServer } from './se
  */
 export type SandboxOptions = Partial<SeedOptions> &
   DataFiles & {
+    /** What tells the months of generated reviews apart; default reviews as they come, changed at any later time. */
+    readonly trend?: Trend
     /** Default 127.0.0.1. */
     readonly host?: string
     /** Default 0, which means any free port. */
@@ -86,7 +89,7 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
   const { like: kind = 'specification', lookups = {}, denied = [], granted = new Map() } = options
   const { now, forward } = createMovableClock(options.now ?? Date.now)
   const seedOptions = fillSeedOptions(options, now())
-  const database = await openData(options, seedOptions)
+  const database = await openData(options, { ...seedOptions, trend: options.trend })
   let pageChurn: Churn = { ...noChurn, ...options.churn }
   const lifetimeSeconds = options.tokenLifetime ?? (kind === 'published' ? 1800 : 3600)
   const tokenRegistry = createTokenRegistry({ createText: randomUUID, now, lifetimeSeconds, denied, granted })

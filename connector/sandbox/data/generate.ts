@@ -115,7 +115,7 @@ const createPicker =
     `(hash(xor(i, ${nameHash(`${seed} ${name}`)})) % ${n})::BIGINT`
 
 /** FNV-1a hash of a name in 50 bits; DuckDB's hashes of several columns are not independent of each other. */
-const nameHash = (text: string): bigint =>
+export const nameHash = (text: string): bigint =>
   [...text].reduce(
     (hash, letter) => ((hash ^ BigInt(letter.codePointAt(0) ?? 0)) * 1_099_511_628_211n) & ((1n << 50n) - 1n),
     14_695_981_039n,

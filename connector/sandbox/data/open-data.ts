@@ -13,6 +13,10 @@ import {
 } from '../../snapshot/store'
 import { reviewIdAt, type SeedOptions, seedConstants, seedDatabase } from './generate'
 import { indexDefinitions, tableDefinitions } from './review-tables'
+import { applyTrend, type Trend } from './trend'
+
+/** How to generate the data. `trend`: reviews that differ from month to month in a known way; default as they come. */
+type GeneratedData = SeedOptions & { readonly trend?: Trend | undefined }
 
 /** The files that the data is read from and kept in. */
 export type DataFiles = {
@@ -27,10 +31,14 @@ export type DataFiles = {
 const listTables = async (database: Database): Promise<ReadonlyArray<string>> =>
   (await database.query('SELECT table_name AS name FROM duckdb_tables()')).map(({ name }) => String(name))
 
-const fillDatabase = async (database: Database, { db, from }: DataFiles, data: SeedOptions): Promise<void> => {
+const fillDatabase = async (database: Database, { db, from }: DataFiles, data: GeneratedData): Promise<void> => {
   const tables = await listTables(database)
-  if (tables.length === 0)
-    return from === undefined ? seedDatabase(database, data) : importSnapshot(database, from, data.seed)
+  if (tables.length === 0) {
+    if (from !== undefined) return importSnapshot(database, from, data.seed)
+    await seedDatabase(database, data)
+    if (data.trend !== undefined) await applyTrend(database, { ...data, trend: data.trend })
+    return
+  }
   if (!tables.includes('setting') || !tables.includes('review'))
     throw new CommandError(
       configFailure(
@@ -61,7 +69,7 @@ const addRestorableTable = async (database: Database): Promise<void> => {
 }
 
 /** Opens the data of the file, else imports the snapshot, else generates data; rejects with a `CommandError`. */
-export const openData = async (files: DataFiles, data: SeedOptions): Promise<Database> => {
+export const openData = async (files: DataFiles, data: GeneratedData): Promise<Database> => {
   const { db = ':memory:', memoryLimit } = files
   const problem = findPathProblem(db) ?? (files.from === undefined ? undefined : findAddressProblem(files.from))
   if (problem !== undefined) throw new CommandError(problem)
