@@ -9,6 +9,7 @@ import {
   html,
   renderSection,
   renderTable,
+  renderTwoLines,
 } from './html'
 import type { Report } from './report'
 import { listGroupSections, type MetricName, metrics } from './sections'
@@ -16,7 +17,7 @@ import { listGroupSections, type MetricName, metrics } from './sections'
 /** A change outside chance; `of`: whose figure it is. */
 type MarkedChange = { readonly of: string; readonly metric: MetricName; readonly comparison: Comparison }
 
-/** The marked changes of a report: those of all reviews first, then in the order of the sections. */
+/** The marked changes of a report, the most certain first. */
 export const listMarkedChanges = (report: Report): ReadonlyArray<MarkedChange> => {
   const rows = [
     { of: 'All reviews', figures: report.figures },
@@ -24,11 +25,14 @@ export const listMarkedChanges = (report: Report): ReadonlyArray<MarkedChange> =
       report[name].map((group) => ({ of: `${one} ${group.name ?? 'unknown'}`, figures: group.figures })),
     ),
   ]
-  return rows.flatMap(({ of, figures }) =>
-    Object.entries(figures).flatMap(([metric, comparison]) =>
-      comparison.test?.mark ? [{ of, metric: metric as MetricName, comparison }] : [],
-    ),
-  )
+  const certainty = ({ comparison }: MarkedChange) => comparison.test?.p ?? 1
+  return rows
+    .flatMap(({ of, figures }) =>
+      Object.entries(figures).flatMap(([metric, comparison]) =>
+        comparison.test?.mark ? [{ of, metric: metric as MetricName, comparison }] : [],
+      ),
+    )
+    .sort((a, b) => certainty(a) - certainty(b))
 }
 
 /** How changes were judged, in a sentence. */
@@ -56,11 +60,15 @@ export const renderChanges = (report: Report): Html => {
     'What changed',
     renderTable(
       changes.length > maxChanges
-        ? `The first ${maxChanges} of ${formatCount(changes.length)} changes outside chance.`
-        : 'All changes outside chance.',
+        ? `The ${maxChanges} most certain of ${formatCount(changes.length)} changes outside chance.`
+        : 'All changes outside chance, the most certain first.',
       [
-        { title: 'Of', kind: 'name', isHeader: true, cell: ({ of }) => of },
-        { title: 'Figure', cell: ({ metric }) => metrics[metric].title },
+        {
+          title: 'What',
+          kind: 'name',
+          isHeader: true,
+          cell: ({ of, metric }) => renderTwoLines(of, metrics[metric].title),
+        },
         {
           title: month ?? '',
           kind: 'n',

@@ -1,3 +1,4 @@
+import { defined } from '../cdk'
 import { cellToNumberOrNull, cellToTextOrNull, type Database, type RowValues } from '../snapshot/store'
 import { findProbability, findThreshold, type Sample } from './chance'
 import type { ChanceTest, Comparison, Figures } from './figures'
@@ -94,6 +95,36 @@ export const compareAllSamples = (
 ): Figures =>
   Object.fromEntries(names.map((name) => [name, compareSamples(name, samples[name], previous[name], isJudged)]))
 
+/** Reads the rows of a section's model in one month, by what tells its groups apart. */
+const readRows = async (
+  db: Database,
+  section: GroupSection,
+  month: string,
+  focusMonth: FocusMonth,
+): Promise<ReadonlyMap<string | null, RowValues>> => {
+  const sql = `
+    SELECT (${section.identity ?? section.key})::VARCHAR AS group_id, (${section.key})::VARCHAR AS group_key,
+      (${section.name})::VARCHAR AS group_name, ${section.metrics.join(', ')}
+    FROM ${section.model}`
+  const rows = section.isOfAllMonths
+    ? await focusMonth(month, () => db.query(sql))
+    : await db.query(`${sql} WHERE month = $month::DATE`, { month: `${month}-01` })
+  return new Map(rows.map((row) => [cellToTextOrNull(row.group_id), row]))
+}
+
+/** That with the most first, then by name. */
+const compareGroups =
+  (order: MetricName) =>
+  (a: FigureGroup, b: FigureGroup): number => {
+    const weigh = ({ figures }: FigureGroup, at: 'value' | 'previous') => figures[order]?.[at] ?? -1
+    return (
+      weigh(b, 'value') - weigh(a, 'value') ||
+      weigh(b, 'previous') - weigh(a, 'previous') ||
+      (a.name ?? '').localeCompare(b.name ?? '', 'en') ||
+      (a.key ?? '').localeCompare(b.key ?? '', 'en')
+    )
+  }
+
 /** Reads the groups of a section in both months, that with the most first. */
 export const readGroups = async (
   db: Database,
@@ -101,38 +132,24 @@ export const readGroups = async (
   { month, previous }: MonthPair,
   { focusMonth, isJudged }: { readonly focusMonth: FocusMonth; readonly isJudged: boolean },
 ): Promise<ReadonlyArray<FigureGroup>> => {
-  const sql = `
-    SELECT (${section.key})::VARCHAR AS group_key, (${section.name})::VARCHAR AS group_name,
-      ${section.metrics.join(', ')}
-    FROM ${section.model}`
-  const readMonth = (of: string) =>
-    section.isOfAllMonths === true
-      ? focusMonth(of, () => db.query(sql))
-      : db.query(`${sql} WHERE month = $month::DATE`, { month: `${of}-01` })
-  const [rows, before] = [await readMonth(month), await readMonth(previous)]
-  const { key, sampled, sampledFrom: from, sampledWhere: where } = section
-  const source = { key, metrics: sampled, ...(from && { from }), ...(where && { where }) }
+  const rows = await readRows(db, section, month, focusMonth)
+  const before = await readRows(db, section, previous, focusMonth)
+  const { identity = section.key, sampled, sampledFrom: from, sampledWhere: where } = section
+  const source = { identity, metrics: sampled, ...defined({ from, where }) }
   const samplesOf = sampled.length === 0 ? () => ({}) : await readSamples(db, source, [month, previous])
-  const toKey = (row: RowValues) => cellToTextOrNull(row.group_key)
-  const rowsByKey = new Map(rows.map((row) => [toKey(row), row]))
-  const beforeByKey = new Map(before.map((row) => [toKey(row), row]))
-  const weigh = ({ figures }: FigureGroup, at: 'value' | 'previous') => figures[section.order]?.[at] ?? -1
-  return [...new Set([...rowsByKey.keys(), ...beforeByKey.keys()])]
-    .map((group) => ({
-      key: group,
-      name: cellToTextOrNull((rowsByKey.get(group) ?? beforeByKey.get(group))?.group_name),
-      figures: {
-        ...compareRows(section.metrics, rowsByKey.get(group), beforeByKey.get(group)),
-        ...compareAllSamples(sampled, samplesOf(month, group), samplesOf(previous, group), isJudged),
-      },
-    }))
-    .sort(
-      (a, b) =>
-        weigh(b, 'value') - weigh(a, 'value') ||
-        weigh(b, 'previous') - weigh(a, 'previous') ||
-        (a.name ?? '').localeCompare(b.name ?? '', 'en') ||
-        (a.key ?? '').localeCompare(b.key ?? '', 'en'),
-    )
+  return [...new Set([...rows.keys(), ...before.keys()])]
+    .map((id) => {
+      const [row, rowBefore] = [rows.get(id), before.get(id)]
+      return {
+        key: cellToTextOrNull((row ?? rowBefore)?.group_key),
+        name: cellToTextOrNull((row ?? rowBefore)?.group_name),
+        figures: {
+          ...compareRows(section.metrics, row, rowBefore),
+          ...compareAllSamples(sampled, samplesOf(month, id), samplesOf(previous, id), isJudged),
+        },
+      }
+    })
+    .sort(compareGroups(section.order))
 }
 
 /** The probabilities of all changes that are judged. */

@@ -1,7 +1,16 @@
 import { cellToNumber, type Database } from '../snapshot/store'
-import { accentColor, hatchColor } from './charts'
+import {
+  accentColor,
+  barChartAxes,
+  barChartHeight,
+  barSeries,
+  type Figure,
+  hatchColor,
+  inkColor,
+  labelText,
+} from './charts'
 import { compareRows, type FigureGroup } from './comparisons'
-import { formatMonth } from './html'
+import { formatCount, formatMonth } from './html'
 import type { MetricName } from './sections'
 
 /** The groups of a distribution, each with how many reviews it has in both months. */
@@ -21,28 +30,45 @@ export const toDistribution = (
 export const readCounts = async (db: Database, sql: string): Promise<ReadonlyMap<string, number>> =>
   new Map((await db.query(sql)).map((row) => [String(row.key), cellToNumber(row.reviews)]))
 
-/** The bars of the month, and hatched ones of the month before. */
-export const hatchedPair = (groups: ReadonlyArray<FigureGroup>, metric: MetricName) =>
-  (['value', 'previous'] as const).map((at) => {
-    const total = sumOf(groups, metric, at)
-    return {
-      at,
-      data: groups.map(({ figures }) => figures[metric]?.[at] ?? 0),
-      /** Of each bar, the share of the month's reviews; null without any. */
-      shares: groups.map(({ figures }) => (total === 0 ? null : (figures[metric]?.[at] ?? 0) / total)),
-      color: at === 'value' ? accentColor : hatchColor,
-    }
-  })
-
-export const describeGroups = (
+/**
+ * The bars of the month, and hatched ones of the month before. `right`: the margin for the labels, in pixels; `label`:
+ * what stands beside a bar.
+ */
+export const plotPair = (
   groups: ReadonlyArray<FigureGroup>,
   metric: MetricName,
-  format: (count: number) => string,
-): string =>
+  right: number,
+  label: (count: number, share: number | null) => string,
+): Figure => ({
+  height: barChartHeight(groups.length),
+  option: () => ({
+    ...barChartAxes(
+      groups.map(({ name }) => name ?? ''),
+      right,
+    ),
+    series: (['value', 'previous'] as const).map((at) => {
+      const total = sumOf(groups, metric, at)
+      return {
+        ...barSeries,
+        barWidth: 12,
+        itemStyle: { color: at === 'value' ? accentColor : hatchColor },
+        data: groups.map(({ figures }) => {
+          const count = figures[metric]?.[at] ?? 0
+          const share = total === 0 ? null : count / total
+          // The months are of different size, so bars are as long as their shares.
+          return { value: share ?? 0, label: { formatter: label(count, share) } }
+        }),
+        label: { ...labelText, show: true, position: 'right' as const, color: inkColor },
+      }
+    }),
+  }),
+})
+
+export const describeGroups = (groups: ReadonlyArray<FigureGroup>, metric: MetricName): string =>
   `${groups
     .map(({ name, figures }) => {
       const { value, previous } = figures[metric] ?? {}
-      return `${name}: ${format(value ?? 0)}, month before ${format(previous ?? 0)}`
+      return `${name}: ${formatCount(value ?? 0)}, month before ${formatCount(previous ?? 0)}`
     })
     .join('; ')}.`
 

@@ -66,7 +66,7 @@ export const formatChange = ({ unit }: Metric, change: number | null): string =>
 }
 
 /** A mark by a sign and words, not by its colour alone. */
-const markSigns = { better: '✓', worse: '!' } as const
+const markSigns = { better: '\u2009✓', worse: '\u2009!' } as const
 
 /** A change, marked if it is outside chance. */
 export const renderChange = (metric: Metric, { change, test }: Comparison): Html => {

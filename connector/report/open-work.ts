@@ -233,9 +233,11 @@ const renderWork = (caption: string, items: ReadonlyArray<WorkItem>, describe: (
     ({ text }) => (text === null || text === undefined ? undefined : shortenText(text, maxTextLength)),
   )
 
-/** How many rows the page shows, such as `All 3` or `The newest 8 of 120`. */
+/** How many rows the page shows, such as `All 3, the newest first.` or `The newest 8 of 120.` */
 const explainShown = (which: string, shown: number, total: number): string =>
-  total <= shown ? `All ${formatCount(total)}` : `The ${which} ${formatCount(shown)} of ${formatCount(total)}`
+  total <= shown
+    ? `All ${formatCount(total)}, the ${which} first.`
+    : `The ${which} ${formatCount(shown)} of ${formatCount(total)}.`
 
 const renderAlertCounts = (counts: ReadonlyArray<AlertCount>, month: string): Html =>
   renderTable(
@@ -267,15 +269,11 @@ export const renderAlerts = (
     html`<h3>Of ${formatMonth(month)}</h3>`,
     ofMonth === 0
       ? html`<p>No review of this month has an alert.</p>`
-      : renderWork(
-          `${explainShown('newest', maxShown.alerts, ofMonth)}, the newest first.`,
-          listed.slice(0, maxShown.alerts),
-          explainAlert,
-        ),
+      : renderWork(explainShown('newest', maxShown.alerts, ofMonth), listed.slice(0, maxShown.alerts), explainAlert),
     backlog.total === 0
       ? undefined
       : html`<h3>The backlog: ${formatPlural(backlog.total, 'alert')} of other months</h3>${renderWork(
-          `${explainShown('newest', maxShown.backlog, backlog.total)}, the newest first.`,
+          explainShown('newest', maxShown.backlog, backlog.total),
           backlog.listed.slice(0, maxShown.backlog),
           explainAlert,
         )}`,
@@ -288,7 +286,7 @@ export const renderOpenTasks = ({ total, listed }: WorkList): Html =>
     : renderSection(
         'Open tasks',
         renderWork(
-          `Of all months, the oldest first. ${explainShown('oldest', maxShown.tasks, total)}.`,
+          `Of all months. ${explainShown('oldest', maxShown.tasks, total)}`,
           listed.slice(0, maxShown.tasks),
           ({ severity, rating }) =>
             [severity === null ? [] : `${severity} liability`, rating === null ? [] : `rating ${rating}`]

@@ -1,8 +1,7 @@
 import type { Database } from '../snapshot/store'
 import { cellToNumber, cellToNumberOrNull, cellToTextOrNull } from '../snapshot/store'
-import { barChartAxes, barChartHeight, barSeries, type Figure, inkColor, labelText } from './charts'
 import type { FigureGroup } from './comparisons'
-import { describeGroups, explainHatch, hatchedPair, readCounts, sumOf, toDistribution } from './distributions'
+import { describeGroups, explainHatch, plotPair, readCounts, sumOf, toDistribution } from './distributions'
 import {
   formatCount,
   formatPlural,
@@ -148,32 +147,14 @@ export const readRatings = async (
     await focusMonth(previous, () => readCounts(db, ratingsSql)),
   )
 
-const plotRatings = (ratings: ReadonlyArray<FigureGroup>): Figure => ({
-  height: barChartHeight(ratings.length),
-  option: () => ({
-    ...barChartAxes(
-      ratings.map(({ name }) => name ?? ''),
-      110,
-    ),
-    series: hatchedPair(ratings, 'reviews').map(({ data, shares, color }) => ({
-      ...barSeries,
-      barWidth: 12,
-      itemStyle: { color },
-      data: data.map((value, i) => ({
-        value,
-        label: { formatter: `${formatCount(value)}  ${formatShare(shares[i] ?? null)}` },
-      })),
-      label: { ...labelText, show: true, position: 'right' as const, color: inkColor },
-    })),
-  }),
-})
+const labelRating = (count: number, share: number | null): string => `${formatCount(count)}  ${formatShare(share)}`
 
 export const renderRatings = (ratings: ReadonlyArray<FigureGroup>, { previous }: MonthPair): Html | undefined =>
   sumOf(ratings, 'reviews', 'value') + sumOf(ratings, 'reviews', 'previous') === 0
     ? undefined
     : renderSection(
         'Ratings',
-        renderFigure(undefined, describeGroups(ratings, 'reviews', formatCount), plotRatings(ratings), {
+        renderFigure(undefined, describeGroups(ratings, 'reviews'), plotPair(ratings, 'reviews', 110, labelRating), {
           below: `To the nearest whole rating. ${explainHatch(previous)}`,
         }),
       )

@@ -133,17 +133,23 @@ const findReadTime = async (db: Database, hasReviews: boolean): Promise<string |
   return cellToTimeOrNull(extracted)
 }
 
-/** Reads the figures of all reviews. */
+/** Reads the figures of all reviews. In the first month of the data, nothing is known of the month before. */
 const readFigures = async (db: Database, { month, previous }: MonthPair, isJudged: boolean): Promise<Figures> => {
   const rows = await db.query(`
-    SELECT metric, value, previous_value
+    SELECT strftime(month, '%Y-%m') AS month, metric, value, previous_value
     FROM month_over_month
-    WHERE scope = 'all' AND month = ${quoteLiteral(`${month}-01`)}::DATE`)
-  const column = (name: 'value' | 'previous_value') =>
-    rows.length === 0 ? undefined : Object.fromEntries(rows.map((row) => [String(row.metric), row[name] ?? null]))
-  const samplesOf = await readSamples(db, { key: 'NULL', metrics: sampledMetrics }, [month, previous])
+    WHERE scope = 'all'`)
+  const column = (of: string, name: 'value' | 'previous_value') => {
+    const own = rows.filter((row) => row.month === of).map((row) => [String(row.metric), row[name] ?? null] as const)
+    return own.length === 0 ? undefined : Object.fromEntries(own)
+  }
+  const samplesOf = await readSamples(db, { identity: 'NULL', metrics: sampledMetrics }, [month, previous])
   return {
-    ...compareRows(monthlyMetrics, column('value'), column('previous_value')),
+    ...compareRows(
+      monthlyMetrics,
+      column(month, 'value'),
+      column(month, 'previous_value') ?? column(previous, 'value'),
+    ),
     ...compareAllSamples(sampledMetrics, samplesOf(month, null), samplesOf(previous, null), isJudged),
   }
 }

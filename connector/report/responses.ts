@@ -1,17 +1,7 @@
 import { type Database, quoteLiteral } from '../snapshot/store'
-import {
-  axisBounds,
-  baselineStyle,
-  chartHeight,
-  type Figure,
-  hiddenAxis,
-  inkColor,
-  labelText,
-  staticSeries,
-} from './charts'
 import type { FigureGroup } from './comparisons'
-import { describeGroups, explainHatch, hatchedPair, readCounts, sumOf, toDistribution } from './distributions'
-import { formatCount, formatShare, type Html, renderFigure, renderSection } from './html'
+import { describeGroups, explainHatch, plotPair, readCounts, sumOf, toDistribution } from './distributions'
+import { formatShare, type Html, renderFigure, renderSection } from './html'
 import type { MonthPair } from './months'
 import { outcomes } from './samples'
 
@@ -55,36 +45,18 @@ export const readResponses = async (
   )
 }
 
-const plotResponses = (responses: ReadonlyArray<FigureGroup>): Figure => ({
-  height: chartHeight,
-  option: () => ({
-    grid: { left: 8, right: 8, top: 24, bottom: 4, ...axisBounds },
-    xAxis: {
-      type: 'category',
-      data: responses.map(({ name }) => name ?? ''),
-      axisTick: hiddenAxis,
-      axisLine: baselineStyle,
-      axisLabel: { ...labelText, fontSize: 11.5, interval: 0 },
-    },
-    yAxis: { type: 'value', show: false },
-    series: hatchedPair(responses, 'reviews').map(({ shares, color }) => ({
-      ...staticSeries,
-      type: 'bar' as const,
-      barCategoryGap: '25%',
-      itemStyle: { color },
-      data: shares.map((share) => ({ value: share ?? 0, label: { formatter: formatShare(share) } })),
-      label: { ...labelText, fontSize: 11.5, show: true, position: 'top' as const, color: inkColor },
-    })),
-  }),
-})
-
 /** How fast reviews are answered, as shares: the months have had unequal time. */
 export const renderResponses = (responses: ReadonlyArray<FigureGroup>, { previous }: MonthPair): Html | undefined =>
   sumOf(responses, 'reviews', 'value') + sumOf(responses, 'reviews', 'previous') === 0
     ? undefined
     : renderSection(
         'Response times',
-        renderFigure(undefined, describeGroups(responses, 'reviews', formatCount), plotResponses(responses), {
-          below: `From a review to its first answer, of the reviews that have had 7 days. ${explainHatch(previous)}`,
-        }),
+        renderFigure(
+          undefined,
+          describeGroups(responses, 'reviews'),
+          plotPair(responses, 'reviews', 50, (_, share) => formatShare(share)),
+          {
+            below: `From a review to its first answer, of the reviews that have had 7 days. ${explainHatch(previous)}`,
+          },
+        ),
       )

@@ -111,8 +111,8 @@ const shares: Readonly<Record<Exclude<SampledMetric, 'average_rating'>, readonly
 
 /** What the rows of some groups are counted from. */
 export type SampleSource = {
-  /** SQL for the key of the group, as a text; null: the reviews without one. */
-  readonly key: string
+  /** SQL that tells groups apart; null: the reviews without one. */
+  readonly identity: string
   readonly from?: string
   readonly where?: string
   readonly metrics: ReadonlyArray<SampledMetric>
@@ -134,21 +134,21 @@ const toSample = (row: RowValues, metric: SampledMetric): Sample => {
     : { kind: 'share', n: read('n'), low: read('low'), high: read('high') }
 }
 
-/** Reads the samples of each group in each of the months, by the month and the key. */
+/** Reads the samples of each group in each of the months. */
 export const readSamples = async (
   db: Database,
-  { key, from = outcomes, where = 'true', metrics }: SampleSource,
+  { identity, from = outcomes, where = 'true', metrics }: SampleSource,
   months: ReadonlyArray<string>,
-): Promise<(month: string, key: string | null) => Samples> => {
+): Promise<(month: string, identity: string | null) => Samples> => {
   const rows = await db.query(`
-    SELECT (${key})::VARCHAR AS group_key, strftime(month, '%Y-%m') AS month, ${metrics.map(columnsOf).join(', ')}
+    SELECT (${identity})::VARCHAR AS group_id, strftime(month, '%Y-%m') AS month, ${metrics.map(columnsOf).join(', ')}
     FROM ${from}
     WHERE ${where} AND month IN (${months.map((month) => `${quoteLiteral(`${month}-01`)}::DATE`).join(', ')})
     GROUP BY ALL`)
   const toKey = (month: string, group: string | null) => JSON.stringify([month, group])
   const samples = new Map(
     rows.map((row) => [
-      toKey(String(row.month), cellToTextOrNull(row.group_key)),
+      toKey(String(row.month), cellToTextOrNull(row.group_id)),
       Object.fromEntries(metrics.map((metric) => [metric, toSample(row, metric)])) as Samples,
     ]),
   )

@@ -14,7 +14,7 @@ export const metrics = {
   positive: { title: 'Positive', unit: 'count' },
   neutral: { title: 'Neutral', unit: 'count' },
   negative: { title: 'Negative', unit: 'count' },
-  share_negative: { title: 'Negative', unit: 'share', better: 'lower' },
+  share_negative: { title: 'Negative share', unit: 'share', better: 'lower' },
   tasks: { title: 'Tasks', unit: 'count' },
   open_tasks: { title: 'Open tasks', unit: 'count', isOfNow: true },
   closed_tasks: { title: 'Closed tasks', unit: 'count', isOfNow: true },
@@ -65,8 +65,10 @@ export type GroupSection = {
   /** What one row is, for the head of its column. */
   readonly one: string
   readonly model: string
-  /** SQL that is different for every group, over the model and over what its samples are counted from. */
+  /** SQL over the model, and over what its samples are counted from. */
   readonly key: string
+  /** SQL that tells groups of the same key apart. */
+  readonly identity?: string
   readonly name: string
   readonly metrics: ReadonlyArray<MetricName>
   /** Those that are judged, and how their samples are counted. */
@@ -94,8 +96,7 @@ const byMonth = {
   orderedBy: 'with the most reviews',
 } as const
 
-/** A group of two names, of which either may be missing. */
-const pairKey = (first: string, second: string): string => `to_json([${first}, ${second}])`
+const categoryName = `nullif(concat_ws(' / ', category, sub_category), '')`
 
 export const groupSections = {
   regions: { ...byMonth, title: 'Regions', one: 'Region', model: 'region_monthly', key: 'region', name: 'region' },
@@ -103,7 +104,8 @@ export const groupSections = {
     title: 'Owners',
     one: 'Owner',
     model: 'owner_scorecard',
-    key: `CASE WHEN coalesce(owner_name, owner_email) IS NOT NULL THEN ${pairKey('owner_name', 'owner_email')} END`,
+    key: 'coalesce(owner_email, owner_name)',
+    identity: 'to_json([owner_name, owner_email])',
     name: 'coalesce(owner_name, owner_email)',
     metrics: [
       'tasks',
@@ -173,15 +175,16 @@ export const groupSections = {
     title: 'Categories',
     one: 'Category',
     model: 'sentiment_by_category_monthly',
-    key: pairKey('category', 'sub_category'),
-    name: `nullif(concat_ws(' / ', category, sub_category), '')`,
+    key: categoryName,
+    identity: 'to_json([category, sub_category])',
+    name: categoryName,
     metrics: ['reviews', 'sentiments', 'positive', 'neutral', 'negative', 'average_score'],
     sampled: ['share_negative'],
     sampledFrom: categoryOutcomes,
     shown: ['reviews', 'share_negative', 'positive', 'neutral', 'negative', 'average_score'],
     order: 'sentiments',
     orderedBy: 'that reviewers mention most',
-    note: 'The first share is of the reviews that mention it and say something negative of it.',
+    note: 'The share is of the reviews that say something negative of it; the counts are of single remarks.',
   },
   deleted_reviews: {
     title: 'Deleted reviews',

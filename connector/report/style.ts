@@ -141,7 +141,7 @@ const print = `
   h3 { margin: 2mm 0 .5mm; font-size: 9pt }
   p { margin-bottom: 1mm; max-width: none; orphans: 3; widows: 3 }
   section > p { break-inside: avoid }
-  nav, details, .screen { display: none }
+  nav, details, .screen, .pair.screen { display: none }
   section { margin-top: 2.5mm; padding-top: 1.5mm; border-top: .25pt solid var(--line) }
   .notice { padding: 1.5mm 3mm; border-left-width: 1mm }
   .three { display: grid; grid-template-columns: 1fr 1fr 1fr; gap: 4mm; break-inside: avoid }

@@ -38,7 +38,7 @@ export const readTrend = async (db: Database, month: string): Promise<ReadonlyAr
     ORDER BY month`)
   if (rows.length === 0) return []
   const byMonth = new Map(rows.map((row) => [String(row.month), row]))
-  const samplesOf = await readSamples(db, { key: 'NULL', metrics: ['share_answered_7'] }, [...byMonth.keys()])
+  const samplesOf = await readSamples(db, { identity: 'NULL', metrics: ['share_answered_7'] }, [...byMonth.keys()])
   const months = Array.from({ length: maxTrendMonths }, (_, i) => addMonths(first, i))
   return months
     .filter((name) => name >= String(rows[0]?.month) && name <= String(rows.at(-1)?.month))

@@ -1,8 +1,10 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { html, shortenText } from '../../connector/report/html'
-import { pageStyle, renderReport } from '../../connector/report/page'
+import { renderReport } from '../../connector/report/page'
 import { type Report, readReport } from '../../connector/report/report'
+import { groupSections } from '../../connector/report/sections'
+import { pageStyle } from '../../connector/report/style'
 import type { Snapshot } from '../../connector/snapshot/store/database'
 import { draws } from '../support/draws'
 import { fillReviews, hostileText } from '../support/report-reviews'
@@ -15,6 +17,7 @@ import {
 } from '../support/snapshot-messages'
 
 const now = Date.parse('2026-07-01T00:00:00Z')
+const emptyGroups = Object.fromEntries(Object.keys(groupSections).map((name) => [name, []]))
 
 describe('renderReport', () => {
   let snapshot: Snapshot
@@ -58,9 +61,10 @@ describe('renderReport', () => {
     expect(text.match(/url\(|@import/g)).toBe(null)
   })
 
-  it('has alerts first, then open tasks, regions, owners and the others, each heading once and in order', () => {
+  it('has what changed first, then alerts, open tasks, regions, owners and the others, each heading once and in order', () => {
     const text = renderReport(report)
     expect([...text.matchAll(/<h2[^>]*>([^<]*)/g)].map(([, title]) => title)).toEqual([
+      'What changed',
       'Alerts',
       'Open tasks',
       'Regions',
@@ -79,20 +83,50 @@ describe('renderReport', () => {
   })
 
   it('has a caption, heads of columns and a head of each row in every table', () => {
-    const tables = [...renderReport(report).matchAll(/<table>(.*?)<\/table>/gs)].map(([, table = '']) => table)
+    const tables = [...renderReport(report).matchAll(/<table\srole="table">(.*?)<\/table>/gs)].map(
+      ([, table = '']) => table,
+    )
     expect(tables.length).toBeGreaterThan(10)
     for (const table of tables) {
       expect(table).toMatch(/^<caption>[^<]+/)
-      const rows = [...table.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = '']) => row)
-      expect(rows[0]).toMatch(/^<th scope="col"/)
+      const rows = [...table.matchAll(/<tr\srole="row">(.*?)<\/tr>/gs)].map(([, row = '']) => row)
+      expect(rows[0]).toMatch(/^<th scope="col" role="columnheader"/)
       expect(rows.slice(1).filter((row) => !row.includes('<th scope="row"'))).toEqual([])
     }
   })
 
-  it('marks a change for the worse by a sign and words, not by its colour alone', () => {
-    const marked = [...renderReport(report).matchAll(/<span class="worse">(.*?)<\/span><span aria-hidden="true">!/g)]
-    expect(marked.length).toBeGreaterThan(3)
-    expect(marked.every(([, text = '']) => text.includes('for the worse'))).toBe(true)
+  it('marks only changes outside chance, by a sign and words, not by their colour alone', () => {
+    const marked = (mark: 'better' | 'worse' | null) => {
+      const test = { n: 90, previous_n: 90, p: 0.001, mark }
+      const figures = { ...report.figures, average_rating: { value: 3, previous: 4, change: -1, test } }
+      return renderReport({ ...report, figures })
+    }
+    expect(renderReport(report)).not.toMatch(/class="(better|worse)"/)
+    expect(marked(null)).not.toMatch(/class="(better|worse)"/)
+    expect(marked(null)).toContain('Nothing that is outside chance.')
+    for (const [mark, sign] of [
+      ['worse', '!'],
+      ['better', '✓'],
+    ] as const) {
+      const changes = [...marked(mark).matchAll(/<span class="(better|worse)">(.*?)<\/span><\/span>/gs)]
+      // Among the key figures, and in the list of changes.
+      expect(changes.map(([, name]) => name)).toEqual([mark, mark])
+      for (const [, , text = ''] of changes) {
+        expect(text).toContain(`for the ${mark}`)
+        expect(text.endsWith(sign)).toBe(true)
+      }
+    }
+  })
+
+  it('speaks of no option of the command', () => expect(renderReport(report)).not.toMatch(/--\w+ csv|--format/))
+
+  it('shows a range where it is not known how many tasks were closed, and says so', () => {
+    const test = { n: 40, previous_n: 40, p: 1, mark: null, range: [0.25, 0.5] as const }
+    const figures = { ...report.figures, share_closed_7: { value: null, previous: 0.3, change: null, test } }
+    const text = renderReport({ ...report, figures })
+    expect(text).toContain('25 % to 50 %')
+    expect(text).toContain('it is not known when some tasks were closed')
+    expect(renderReport({ ...report, ...emptyGroups, figures: {} })).not.toContain('it is not known when')
   })
 
   it.each<[string, Partial<Report>, string]>([

@@ -58,7 +58,9 @@ describe('readReport', () => {
     expect(report.figures.reviews).toEqual(compared(1, 2, -1))
     const empty = await read({ month: '2025-02' })
     expect(empty.figures.reviews).toEqual(compared(0, 1, -1))
-    expect(empty.figures.average_rating).toEqual(compared(null, null, null))
+    expect(empty.figures.average_rating).toMatchObject(compared(null, null, null))
+    const after = await read({ month: '2025-04' })
+    expect(after.figures.reviews).toEqual(compared(0, 1, -1))
   })
 
   it('takes months of the reporting time zone', async () => {
@@ -127,10 +129,10 @@ describe('readReport', () => {
       ['2', compared(0, 1, -1)],
       ['1', compared(1, 0, 1)],
     ])
-    expect(report.response_times.map(({ figures }) => figures.answered?.value)).toEqual([0, 1, 0, 0, 0, 0, 0])
+    expect(report.response_times.map(({ figures }) => figures.reviews?.value)).toEqual([0, 1, 0, 0, 0, 2])
     expect(report.trend).toMatchObject([
-      { month: '2025-11', reviews: 2, average_rating: 3.5, share_answered: 0 },
-      { month: '2025-12', reviews: 3, average_rating: 2.5, share_answered: 0.33 },
+      { month: '2025-11', reviews: 2, average_rating: 3.5, share_answered_7: 0 },
+      { month: '2025-12', reviews: 3, average_rating: 2.5, share_answered_7: 0.33 },
     ])
   })
 
@@ -182,9 +184,12 @@ describe('readReport', () => {
     ])
     expect(report.alerts.total).toBe(3)
     expect(report.alerts.listed.map(({ review_id, reasons }) => [review_id, reasons])).toEqual([
-      ['3', ['overdue', 'low_score', 'high_liability']],
       ['5', ['high_liability']],
       ['2', ['overdue']],
+    ])
+    expect(report.alerts.backlog.total).toBe(1)
+    expect(report.alerts.backlog.listed.map(({ review_id, reasons }) => [review_id, reasons])).toEqual([
+      ['3', ['overdue', 'low_score', 'high_liability']],
     ])
     expect(
       report.alerts.counts.map(({ key, total, figures }) => [
@@ -317,13 +322,69 @@ describe('readReport', () => {
     })
   })
 
+  it('compares answers and closed tasks at the same age, of the reviews that have had the time', async () => {
+    const answer = (time: string) => ({ engagements: [{ engagementTime: day(time) }] })
+    const report = await reportOn([
+      // Read on January 2: the last two have not had 7 days, the last three not 30.
+      reviewRecord(1, day('2025-11-01'), answer('2025-11-08')),
+      reviewRecord(2, day('2025-11-02'), answer('2025-11-10')),
+      reviewRecord(3, day('2025-11-03'), answer('2025-12-31')),
+      reviewRecord(4, day('2025-12-01'), answer('2025-12-02')),
+      reviewRecord(5, day('2025-12-20'), answer('2025-12-21')),
+      reviewRecord(6, day('2025-12-27'), answer('2025-12-28')),
+      reviewRecord(7, day('2025-12-28')),
+    ])
+    expect(report.figures).toMatchObject({
+      share_answered_7: { ...compared(1, 0.33, 0.67), test: { n: 2, previous_n: 3, p: null, mark: null } },
+      share_answered_30: { ...compared(1, 0.67, 0.33), test: { n: 1, previous_n: 3 } },
+    })
+  })
+
+  it('takes a task for closed when it first came so, and gives bounds where it came closed already', async () => {
+    const task = (status: string) => ({ taskDetails: { id: 1, status } })
+    const version = (id: number, status: string, modifiedTime: string) =>
+      reviewRecord(id, day('2025-12-01'), { ...task(status), modifiedTime: day(modifiedTime) })
+    const load = (...texts: ReadonlyArray<string>) =>
+      writeMessages(snapshot, streamMessages(stream, ...texts), { history: true })
+    await load(
+      version(1, 'pending', '2025-12-01'),
+      version(2, 'pending', '2025-12-01'),
+      version(3, 'Completed', '2025-12-05'),
+      version(4, 'completed', '2025-12-20'),
+      version(5, 'pending', '2025-12-20'),
+    )
+    await load(version(1, 'completed', '2025-12-03'), version(2, 'completed', '2025-12-30'))
+    // Later changes of a closed task do not count.
+    await load(version(3, 'completed', '2025-12-31'))
+    const { share_closed_7, share_closed_30 } = (await read()).figures
+    expect(share_closed_7).toMatchObject({ value: null, test: { n: 5, range: [0.4, 0.6] } })
+    expect(share_closed_30).toMatchObject({ ...compared(0.8, null, null), test: { n: 5 } })
+  })
+
+  it('judges no change of a month that is not over', async () => {
+    const days = (month: string, rating: number) =>
+      Array.from({ length: 12 }, (_, i) => [day(`${month}-01`), rating, i] as const)
+    await reportOn(
+      [...days('2025-11', 5), ...days('2025-12', 1), ...days('2026-01', 5)].map(([time, rating], i) =>
+        reviewRecord(i + 1, time, { rating }),
+      ),
+    )
+    expect((await read({ month: '2025-12' })).figures.average_rating).toMatchObject({
+      ...compared(1, 5, -4),
+      test: { n: 12, previous_n: 12, mark: 'worse' },
+    })
+    const open = await read({ month: '2026-01' })
+    expect(open.figures.average_rating).toMatchObject({ ...compared(5, 1, 4), test: { p: null, mark: null } })
+    expect(open.judgement).toEqual({ compared: 0, threshold: null })
+  })
+
   it('leaves the views of the connection as they were defined for all reviews, and tells each section', async () => {
     const sections: Array<string> = []
     await reportOn([reviewRecord(1, day('2025-12-01')), reviewRecord(2, day('2024-12-01'))], {
       onSection: (name) => sections.push(name),
     })
     expect(await snapshot.db.scalar('SELECT count(*) FROM reviews_current')).toBe(2)
-    expect(sections.slice(0, 4)).toEqual(['reviews', 'figures', 'alerts', 'open tasks'])
+    expect(sections.slice(0, 4)).toEqual(['reviews', 'figures', 'the curves', 'alerts'])
     expect(sections.at(-1)).toMatch(/^health of the data/)
   })
 })

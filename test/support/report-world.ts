@@ -1,3 +1,7 @@
+import { expect } from 'vitest'
+import { listMarkedChanges } from '../../connector/report/changes'
+import { readReport } from '../../connector/report/report'
+import { plantedChanges } from '../../connector/sandbox/data/trend'
 import { type SandboxOptions, startSandbox } from '../../connector/sandbox/start'
 import type { Snapshot } from '../../connector/snapshot/store/database'
 import { reviewsStream } from '../../connector/streams/reviews'
@@ -24,7 +28,7 @@ export const loadWorld = async (
   readonly earlier: ReadonlyArray<string>
 }> => {
   const sandbox = await startSandbox({
-    ...{ reviews: 4_000, years: 1 / 3, locations: 10, providers: 30, until: worldTime, now: () => worldTime },
+    ...{ reviews: 3_000, years: 1 / 4, locations: 10, providers: 30, until: worldTime, now: () => worldTime },
     ...options,
   })
   try {
@@ -37,5 +41,43 @@ export const loadWorld = async (
     return { snapshot, texts, earlier }
   } finally {
     await sandbox.close()
+  }
+}
+
+/** How many changes the report of a service without any trend marks; fails if it judges next to none. */
+export const countMarks = async (seed: number): Promise<number> => {
+  const { snapshot } = await loadWorld({ seed, trend: 'none' })
+  try {
+    const report = await readReport(snapshot, { now: worldTime })
+    expect(report.judgement.compared).toBeGreaterThan(100)
+    return listMarkedChanges(report).length
+  } finally {
+    snapshot.db.close()
+  }
+}
+
+/** Fails unless the report of a service with planted changes marks each of them, in its section. */
+export const expectPlanted = async (seed: number): Promise<void> => {
+  const { snapshot } = await loadWorld({ seed, trend: 'planted' })
+  try {
+    const report = await readReport(snapshot, { now: worldTime })
+    const markOf = (section: 'locations' | 'sources', key: number, metric: string) =>
+      report[section].find((group) => group.key === String(key))?.figures[metric]?.test?.mark
+    const { worseLocation, betterLocation, lateClosings, lateAnswers } = plantedChanges
+    expect({
+      seed,
+      worseRating: markOf('locations', worseLocation, 'average_rating'),
+      worseWords: markOf('locations', worseLocation, 'share_negative'),
+      betterRating: markOf('locations', betterLocation, 'average_rating'),
+      betterWords: markOf('locations', betterLocation, 'share_negative'),
+      answers: markOf('sources', lateAnswers, 'share_answered_7'),
+      closings: markOf('sources', lateClosings, 'share_closed_7'),
+    }).toEqual({
+      seed,
+      ...{ worseRating: 'worse', worseWords: 'worse', betterRating: 'better', betterWords: 'better' },
+      ...{ answers: 'worse', closings: 'worse' },
+    })
+  } finally {
+    snapshot.db.close()
   }
 }
