@@ -98,14 +98,22 @@ const printWarnings = (io: CommandIo, report: Report): void => {
 
 const maxRows = 10
 
-/** A figure, in brackets that of the month before, the change, and its mark. */
+/** A figure, that of the month before, and the change with its mark; only the first of one that is not compared. */
+const listFigure = (
+  metric: Metric,
+  { value, previous, change, test }: Comparison,
+): readonly [string, string, string] => {
+  const own = formatMetricValue(metric, value, test?.range)
+  if (metric.isOfNow) return [own, '', '']
+  const mark = test?.mark ? ` **${test.mark}**` : ''
+  return [own, formatMetricValue(metric, previous, test?.previous_range), `${formatChange(metric, change)}${mark}`]
+}
+
+/** A figure, in brackets that of the month before and the change. */
 const formatFigure = (metric: Metric, comparison: Comparison | undefined): string => {
   if (comparison === undefined) return '–'
-  const { value, previous, change, test } = comparison
-  const own = formatMetricValue(metric, value, test?.range)
-  if (metric.isOfNow) return own
-  const before = formatMetricValue(metric, previous, test?.previous_range)
-  return `${own} (${[before, formatChange(metric, change), ...(test?.mark ? [`**${test.mark}**`] : [])].join(', ')})`
+  const [own, before, change] = listFigure(metric, comparison)
+  return before === '' ? own : `${own} (${before}, ${change})`
 }
 
 const formatSection = (title: string, ...parts: ReadonlyArray<string>): string => `\n## ${title}\n\n${parts.join('\n')}`
@@ -162,15 +170,16 @@ const formatMarkdown = (report: Report): string => {
   const intro =
     `${escapeMarkdown(report.file)}, last read ${formatMinute(report.read_at, time_zone)} ` +
     `(${time_zone}). In brackets: ${formatMonth(previous_month)}, and the change.`
+  const heads = ['', formatMonth(month), formatMonth(previous_month), 'Change']
   const all = Object.entries<Metric>(metrics).flatMap(([name, metric]) => {
     const comparison = report.figures[name]
     const title = metric.unit === 'share' ? `${metric.title}, share` : metric.title
-    return comparison === undefined ? [] : [[title, formatFigure(metric, comparison)]]
+    return comparison === undefined ? [] : [[title, ...listFigure(metric, comparison)]]
   })
   return [
     `# Feedback in ${formatMonth(month)}\n\n${intro}\n`,
     notice === undefined ? '' : `\n**${escapeMarkdown(notice)}**\n`,
-    all.length === 0 ? '' : `\n${explainJudgement(report)}\n\n${formatMarkdownTable(['', formatMonth(month)], all)}`,
+    all.length === 0 ? '' : `\n${explainJudgement(report)}\n\n${formatMarkdownTable(heads, all)}`,
     alerts.total === 0
       ? ''
       : formatSection(
@@ -179,7 +188,7 @@ const formatMarkdown = (report: Report): string => {
             ['Reason', `Of ${formatMonth(month)}`, 'Of all months'],
             alerts.counts.map(({ name, total, figures }) => [name, String(figures.alerts.value), String(total)]),
           ),
-          formatWork(alerts.listed, alerts.total - alerts.backlog.total),
+          alerts.listed.length === 0 ? '' : formatWork(alerts.listed, alerts.total - alerts.backlog.total),
         ),
     alerts.backlog.total === 0
       ? ''

@@ -5,7 +5,6 @@
  * running `Sandbox` with its address, its credentials, its data and the counts of its requests, or a thrown
  * `CommandError`.
  */
-
 export { trends } from './data/trend'
 export { decodeFaultPlan, type FaultRule, faultKinds, parseFaultList } from './faults/plan'
 export { exportOrders } from './operations/exports'

@@ -57,7 +57,7 @@ describe('feedback report', () => {
       month: '<!doctype html>',
       md: '# Feedback in December 2025',
       markdown: '# Feedback in December 2025',
-      csv: '\ufeffsection,key,name,metric,value,previous,change',
+      csv: '\ufeffsection,key,name,metric,value,previous,change,p,mark',
       json: '{',
     }
     for (const [format, begin] of Object.entries(begins)) {
@@ -75,16 +75,16 @@ describe('feedback report', () => {
     rmSync(regions)
     expect(stderr).toBe('')
     const rows = parseCsv(stdout)
-    expect(new Set(rows.map((cells) => cells.length))).toEqual(new Set([7]))
+    expect(new Set(rows.map((cells) => cells.length))).toEqual(new Set([9]))
     const texts = rows.flatMap((cells) => cells.slice(0, 4))
     expect(texts.filter((cell) => /^[=+\-@\t\r]/.test(cell))).toEqual([])
     expect(texts).toContain(`'=HYPERLINK("x")`)
     const numbers = rows.slice(1).filter(([section]) => section === 'all')
     expect(numbers.length).toBeGreaterThan(15)
-    expect(numbers.flatMap((cells) => cells.slice(4)).filter((cell) => Number.isNaN(Number(cell)))).toEqual([])
+    expect(numbers.flatMap((cells) => cells.slice(4, 8)).filter((cell) => Number.isNaN(Number(cell)))).toEqual([])
     const json = JSON.parse((await runCommand(reportCommand, ['--db', db, '--json'])).stdout)
     const { value, previous, change } = json.figures.reviews
-    expect(numbers.find(([, , , metric]) => metric === 'reviews')?.slice(4)).toEqual(
+    expect(numbers.find(([, , , metric]) => metric === 'reviews')?.slice(4, 7)).toEqual(
       [value, previous, change].map(String),
     )
   })
