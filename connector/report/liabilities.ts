@@ -30,7 +30,7 @@ export const readLiabilities = async (db: Database): Promise<LiabilityCounts> =>
   }))
 }
 
-const maxCategories = 8
+const maxCategories = 6
 
 /** Open liabilities by category, each bar divided by severity. */
 const plotLiabilities = (categories: LiabilityCounts): Figure => ({

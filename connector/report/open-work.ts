@@ -75,7 +75,7 @@ const alertReasons = ['overdue', 'low_score', 'high_liability'] as const
 const maxListed = 1_000
 
 /** How many the page shows. */
-const maxShown = { alerts: 8, backlog: 4, tasks: 8 } as const
+const maxShown = { alerts: 6, backlog: 3, tasks: 6 } as const
 
 const workColumns = `
   review_id::VARCHAR AS review_id, task_id::VARCHAR AS task_id, task_status, owner_name, owner_email, region,

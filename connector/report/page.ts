@@ -80,7 +80,7 @@ export const explainMonth = ({ data, month, is_over, figures }: Report): string 
 }
 
 /** How many groups the page shows: it is for two or three sheets of paper. */
-const maxGroups = { regions: 8, deleted_reviews: 3, others: 5 } as const
+const maxGroups = { regions: 6, deleted_reviews: 3, others: 5 } as const
 
 /** The columns that the page shows; an estimate stands with its own interval. */
 const toColumn = (name: MetricName): FigureColumn => ({

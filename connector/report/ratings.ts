@@ -55,7 +55,7 @@ export const readLocationEstimates = async (db: Database): Promise<ReadonlyArray
   }))
 
 /** If more locations have ratings, the page shows as many of the best and as many of the last. */
-const maxLocations = 4
+const maxLocations = 3
 
 type Rated = LocationEstimate & Readonly<Record<'rating_estimate' | 'rating_low' | 'rating_high', number>>
 type Ranked = Rated & { readonly rank: number }

@@ -158,11 +158,12 @@ const print = `
   table, .quiet, figcaption, caption { font-size: 7.25pt; line-height: 1.2 }
   caption { padding-bottom: .5mm }
   th, td { padding: .25mm 1.2mm; border-bottom: .25pt solid var(--line) }
-  tr:has(+ .words) { break-after: avoid }
+  caption, thead, tr:has(+ .words) { break-after: avoid }
+  tbody tr:first-child, tbody tr:nth-child(2), tbody tr:last-child { break-before: avoid }
   .before, td .quiet, th .quiet { font-size: 6.5pt; line-height: 1.1 }
   td .quiet, th .quiet { margin-left: 1.2mm }
   td br, th br { display: none }
-  .range, .axis { height: 3.2mm; min-width: 14mm; margin-right: 1.5mm }
+  .range, .axis { height: 3.2mm; min-width: 14mm; margin-right: 2mm }
   .range i { height: 1.2mm }
   .range b { width: 1.8mm; height: 1.8mm; margin-left: -.9mm }
   .axis span { font-size: 6.75pt }

@@ -170,7 +170,7 @@ describe('renderReport', () => {
     expect(hatched(false)).not.toContain('var(--hatch)')
   })
 
-  it('shows the four best and the four last locations, with ticks on the axis of their intervals', () => {
+  it('shows the three best and the three last locations, with ticks on the axis of their intervals', () => {
     const [location] = report.location_estimates
     const location_estimates = Array.from({ length: 45 }, (_, i) => ({
       ...location,
@@ -179,7 +179,7 @@ describe('renderReport', () => {
     }))
     const text = renderReport({ ...report, location_estimates } as Report)
     const shown = [...text.matchAll(/Place (\d+);/g)].map(([, i]) => Number(i))
-    expect(shown).toEqual([...Array(4).keys(), ...Array.from({ length: 4 }, (_, i) => 41 + i)])
+    expect(shown).toEqual([...Array(3).keys(), ...Array.from({ length: 3 }, (_, i) => 42 + i)])
     expect(
       [...text.matchAll(/<div class="axis"[^>]*>(.*?)<\/div>/g)].every(
         ([, ticks]) => (ticks ?? '').split('<span').length > 2,
