@@ -173,8 +173,7 @@ const formatMarkdown = (report: Report): string => {
   const heads = ['', formatMonth(month), formatMonth(previous_month), 'Change']
   const all = Object.entries<Metric>(metrics).flatMap(([name, metric]) => {
     const comparison = report.figures[name]
-    const title = metric.unit === 'share' ? `${metric.title}, share` : metric.title
-    return comparison === undefined ? [] : [[title, ...listFigure(metric, comparison)]]
+    return comparison === undefined ? [] : [[metric.title, ...listFigure(metric, comparison)]]
   })
   return [
     `# Feedback in ${formatMonth(month)}\n\n${intro}\n`,

@@ -5,7 +5,7 @@
  */
 
 /** Some values of a month: how many, their mean, and the sum of their squared deviations from it. */
-export type AverageSample = {
+type AverageSample = {
   readonly kind: 'average'
   readonly n: number
   readonly mean: number
@@ -13,7 +13,7 @@ export type AverageSample = {
 }
 
 /** Some reviews of a month, and how many of them are counted: at least `low`, at most `high`. */
-export type ShareSample = { readonly kind: 'share'; readonly n: number; readonly low: number; readonly high: number }
+type ShareSample = { readonly kind: 'share'; readonly n: number; readonly low: number; readonly high: number }
 
 export type Sample = AverageSample | ShareSample
 

@@ -63,12 +63,12 @@ export const inkColor = 'var(--ink)'
 export const accentColor = 'var(--accent)'
 export const labelText = { fontFamily: 'inherit', fontSize: 12, color: 'var(--muted)' }
 
-export const hiddenAxis = { show: false } as const
-export const baselineStyle = { lineStyle: { color: 'var(--line)' } } as const
+const hiddenAxis = { show: false } as const
+const baselineStyle = { lineStyle: { color: 'var(--line)' } } as const
 export const staticSeries = { silent: true, emphasis: { disabled: true } } as const
 
 /** The labels of an axis take their space from the chart, not from the page. */
-export const axisBounds = { outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' } as const
+const axisBounds = { outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' } as const
 
 export const barChartHeight = (rows: number): number => rows * 32 + 8
 

@@ -110,7 +110,7 @@ const shares: Readonly<Record<Exclude<SampledMetric, 'average_rating'>, readonly
 }
 
 /** What the rows of some groups are counted from. */
-export type SampleSource = {
+type SampleSource = {
   /** SQL that tells groups apart; null: the reviews without one. */
   readonly identity: string
   readonly from?: string
