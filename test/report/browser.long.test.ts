@@ -31,12 +31,14 @@ type AxeResult = {
 
 /** The smallest font size of the visible text, in pixels on the screen, so that the scale of a chart counts. */
 const smallestFontSize = `Math.min(...[...document.querySelectorAll('body *')]
-  .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim() !== '') && node.getClientRects().length > 0)
+  .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim() !== ''))
+  .filter((node) => node.getClientRects().length > 0)
   .map((node) => parseFloat(getComputedStyle(node).fontSize) * (node.ownerSVGElement ? node.getScreenCTM().a : 1)))`
 const countElements = (selector: string) => `document.querySelectorAll(${JSON.stringify(selector)}).length`
 /** The number of elements that are wider than the page, except inside elements that scroll. */
 const overflowCount = `[...document.querySelectorAll('body *')]
-  .filter((node) => node.closest('.scroll') === null && node.closest('svg') === null && node.closest('.unseen') === null && node.getBoundingClientRect().right > innerWidth + 1).length`
+  .filter((node) => node.closest('.scroll, svg, .unseen') === null)
+  .filter((node) => node.getBoundingClientRect().right > innerWidth + 1).length`
 const pageColors =
   '[getComputedStyle(document.body).backgroundColor, ' +
   `getComputedStyle(document.querySelector('.wide svg text, .narrow svg text')).fill]`
@@ -278,12 +280,13 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
     await tab.send('Emulation.setEmulatedMedia', { media: 'print' })
     expect(
       await tab.evaluate(`[...document.querySelectorAll('body *')]
-      .filter((node) => node.closest('svg') === null && node.closest('.unseen') === null && node.getBoundingClientRect().right > ${width} + 1)
+      .filter((node) => node.closest('svg, .unseen') === null && node.getBoundingClientRect().right > ${width} + 1)
       .map((node) => node.outerHTML.slice(0, 80))`),
     ).toEqual([])
     expect(
       await tab.evaluate(`[...document.querySelectorAll('.scroll, td, th, figure, section')]
-      .filter((node) => node.getClientRects().length > 0 && node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).overflowX !== 'visible')
+      .filter((node) => node.getClientRects().length > 0 && node.scrollWidth > node.clientWidth + 1)
+      .filter((node) => getComputedStyle(node).overflowX !== 'visible')
       .length`),
     ).toBe(0)
     // A text ends with its last line, or with the sign that the page shows only its beginning.

@@ -38,7 +38,8 @@ const estimate = async (...ratings: ReadonlyArray<ReadonlyArray<number>>) => {
   )
   await writeMessages(snapshot, streamMessages(stream, ...records))
   const scorecard = await snapshot.db.query(
-    'SELECT location_id, rating_estimate AS mean, rating_low AS low, rating_high AS high FROM location_scorecard ORDER BY rating_low DESC',
+    `SELECT location_id, rating_estimate AS mean, rating_low AS low, rating_high AS high
+    FROM location_scorecard ORDER BY rating_low DESC`,
   )
   const { location_estimates } = await readReport(snapshot, { now: emittedAt })
   snapshot.db.close()

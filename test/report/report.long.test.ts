@@ -149,7 +149,8 @@ describe('readReport', () => {
     const report = await reportOn(records)
     await createModelViews(snapshot.db, { asOf: new Date(now) })
     const rows = await snapshot.db.query(
-      `SELECT scope, key::VARCHAR AS key, metric, value, previous_value AS previous FROM month_over_month WHERE month = DATE '2025-12-01'`,
+      `SELECT scope, key::VARCHAR AS key, metric, value, previous_value AS previous
+      FROM month_over_month WHERE month = DATE '2025-12-01'`,
     )
     const groups = { location: report.locations, source: report.sources, all: [{ key: null, figures: report.figures }] }
     const found = rows.flatMap(({ scope, key, metric, value, previous }) => {

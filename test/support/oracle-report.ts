@@ -215,21 +215,14 @@ const findLimit = (probabilities: ReadonlyArray<number>): number => {
   return sorted.find((p, i) => p * sorted.length <= 0.05 * (sorted.length - i)) ?? -1
 }
 
-/** The groups of each section by their names, and the figures of all reviews. */
-export const expectedReport = (input: OracleInput, options: Options) => {
-  const [month, previous] = [`${options.month}-01`, `${options.previous}-01`]
-  const models = expectedModels(input)
-  const scorecards = expectedScorecards(input)
+type Models = ReturnType<typeof expectedModels>
+
+/** What the sections are made of; `own` and `before`: the models over the reviews of one month alone. */
+const listSections = (
+  [month, previous]: readonly [string, string],
+  { models, own, before, remarks }: { models: Models; own: Models; before: Models; remarks: ReadonlyArray<ModelRow> },
+): Readonly<Record<string, Section>> => {
   const facts = models.review_facts ?? []
-  const isCount = (name: string) => !/^(average|share|median|oldest|rating)_/.test(name)
-  const monthById = new Map(facts.map((row) => [String(row.review_id), row.month]))
-  const focus = (of: string) =>
-    expectedModels({
-      ...input,
-      reviews: input.reviews.filter(({ json }) => monthById.get(String(parse(json).id)) === of),
-    })
-  const [own, before] = [focus(month), focus(previous)]
-  const judge = createJudge(input, options)
   const monthly = (name: string, identify: Section['identify'], judged = allJudged, counted = facts): Section => ({
     rows: (models[name] ?? []).filter((row) => row.month === month),
     before: (models[name] ?? []).filter((row) => row.month === previous),
@@ -240,7 +233,8 @@ export const expectedReport = (input: OracleInput, options: Options) => {
     before: before[name] ?? [],
     ...{ identify, judged, counted: facts },
   })
-  const sections: Readonly<Record<string, Section>> = {
+  const category = (row: ModelRow) => JSON.stringify([row.category, row.sub_category])
+  return {
     regions: monthly('region_monthly', (row) => String(row.region)),
     owners: {
       ...focused('owner_scorecard', (row) => JSON.stringify([row.owner_name, row.owner_email]), responses),
@@ -249,63 +243,108 @@ export const expectedReport = (input: OracleInput, options: Options) => {
     locations: monthly('location_monthly', (row) => String(row.location_id)),
     sources: monthly('source_monthly', (row) => String(row.source_id)),
     providers: focused('provider_scorecard', (row) => String(row.provider_id), ['average_rating', 'share_negative']),
-    categories: monthly(
-      'sentiment_by_category_monthly',
-      (row) => JSON.stringify([row.category, row.sub_category]),
-      ['share_negative'],
-      listRemarks(input, facts),
-    ),
+    categories: monthly('sentiment_by_category_monthly', category, ['share_negative'], remarks),
     deleted_reviews: monthly('deleted_reviews_by_source', (row) => String(row.source_id), []),
   }
-  const readSection = ({ rows, before: rowsBefore, identify, counted, judged }: Section): ReadonlyArray<Group> => {
-    const ids = [...new Set([...rows, ...rowsBefore].map(identify))]
-    const columns = Object.keys(rows[0] ?? rowsBefore[0] ?? {}).filter(isFigure)
-    return ids.map((id) => {
-      const [row, rowBefore] = [rows, rowsBefore].map((all) => all.find((one) => identify(one) === id))
-      const read = (from: ModelRow | undefined, name: string) =>
-        from === undefined ? (isCount(name) ? 0 : null) : (from[name] as Value)
-      const ofGroup = (of: string) => counted.filter((one) => one.month === of && identify(one) === id)
-      return {
-        id,
-        figures: {
-          ...Object.fromEntries(columns.map((name) => [name, plain(read(row, name), read(rowBefore, name))])),
-          ...judge(judged, ofGroup(month), ofGroup(previous)),
-        },
-      }
-    })
-  }
-  const all = (models.month_over_month ?? []).filter((row) => row.scope === 'all')
-  const rowOf = (of: string, metric: string) => all.find((row) => row.month === of && row.metric === metric)
-  const compareAll = (metric: string): Figure => {
-    const none = isCount(metric) ? 0 : null
-    const [row, rowBefore] = [rowOf(month, metric), rowOf(previous, metric)]
-    const value = row === undefined ? none : row.value
-    const earlier = row === undefined ? (rowBefore === undefined ? none : rowBefore.value) : row.previous_value
-    return plain(value as Value, earlier as Value)
-  }
-  const inMonth = (of: string) => facts.filter((row) => row.month === of)
-  const figures = {
-    ...Object.fromEntries(allFigures.map((metric) => [metric, compareAll(metric)])),
-    ...judge(allJudged, inMonth(month), inMonth(previous)),
-  }
-  const groups = Object.fromEntries(Object.entries(sections).map(([name, section]) => [name, readSection(section)]))
-  const judgedGroups = Object.entries(groups).flatMap(([name, rows]) =>
-    name === 'regions' && !options.hasRegions ? [] : rows,
+}
+
+const isCount = (name: string): boolean => !/^(average|share|median|oldest|rating)_/.test(name)
+
+/** The groups of a section; without a row a count is 0, and anything else is not known. */
+const readGroups = (
+  { rows, before, identify, counted, judged }: Section,
+  [month, previous]: readonly [string, string],
+  judge: ReturnType<typeof createJudge>,
+): ReadonlyArray<Group> => {
+  const columns = Object.keys(rows[0] ?? before[0] ?? {}).filter(isFigure)
+  return [...new Set([...rows, ...before].map(identify))].map((id) => {
+    const [row, rowBefore] = [rows, before].map((all) => all.find((one) => identify(one) === id))
+    const read = (from: ModelRow | undefined, name: string) =>
+      from === undefined ? (isCount(name) ? 0 : null) : (from[name] as Value)
+    const ofGroup = (of: string) => counted.filter((one) => one.month === of && identify(one) === id)
+    const figures = columns.map((name) => [name, plain(read(row, name), read(rowBefore, name))] as const)
+    return { id, figures: { ...Object.fromEntries(figures), ...judge(judged, ofGroup(month), ofGroup(previous)) } }
+  })
+}
+
+/** A figure of all reviews; in the first month of the data nothing is known of the month before. */
+const compareAll = (models: Models, [month, previous]: readonly [string, string], metric: string): Figure => {
+  const rowOf = (of: string) =>
+    (models.month_over_month ?? []).find((row) => row.scope === 'all' && row.month === of && row.metric === metric)
+  const none = isCount(metric) ? 0 : null
+  const [row, rowBefore] = [rowOf(month), rowOf(previous)]
+  if (row !== undefined) return plain(row.value as Value, row.previous_value as Value)
+  return plain(none, rowBefore === undefined ? none : (rowBefore.value as Value))
+}
+
+/** Takes the mark of every change that is not outside chance. */
+const markAll = (own: Group['figures'], limit: number): Group['figures'] =>
+  Object.fromEntries(
+    Object.entries(own).map(([name, figure]) => {
+      const isOutside = figure.test?.p != null && figure.test.p <= limit
+      return [
+        name,
+        figure.test === undefined || isOutside ? figure : { ...figure, test: { ...figure.test, mark: null } },
+      ]
+    }),
   )
-  const probabilities = [figures, ...judgedGroups.map((group) => group.figures)].flatMap((own) =>
-    present(Object.values(own).map((figure: Figure) => figure.test?.p ?? null)),
+
+/** The figures of all reviews and of the groups of each section, and the lists and curves. */
+export const expectedReport = (input: OracleInput, options: Options) => {
+  const months = [`${options.month}-01`, `${options.previous}-01`] as const
+  const models = expectedModels(input)
+  const facts = models.review_facts ?? []
+  const monthById = new Map(facts.map((row) => [String(row.review_id), row.month]))
+  const focus = (of: string) =>
+    expectedModels({
+      ...input,
+      reviews: input.reviews.filter(({ json }) => monthById.get(String(parse(json).id)) === of),
+    })
+  const judge = createJudge(input, options)
+  const inMonth = (of: string) => facts.filter((row) => row.month === of)
+  const figures: Group['figures'] = {
+    ...Object.fromEntries(allFigures.map((metric) => [metric, compareAll(models, months, metric)])),
+    ...judge(allJudged, inMonth(months[0]), inMonth(months[1])),
+  }
+  const given = { models, own: focus(months[0]), before: focus(months[1]), remarks: listRemarks(input, facts) }
+  const groups = Object.entries(listSections(months, given)).map(
+    ([name, section]) => [name, readGroups(section, months, judge)] as const,
+  )
+  const isJudged = (name: string) => name !== 'regions' || options.hasRegions
+  const judged = groups.flatMap(([name, rows]) => (isJudged(name) ? rows : []))
+  const probabilities = [figures, ...judged.map((group) => group.figures)].flatMap((own) =>
+    present(Object.values(own).map(({ test }) => test?.p ?? null)),
   )
   const limit = findLimit(probabilities)
-  const mark = (own: Readonly<Record<string, Figure>>): Readonly<Record<string, Figure>> =>
-    Object.fromEntries(
-      Object.entries(own).map(([name, figure]) => {
-        const isOutside = figure.test?.p != null && figure.test.p <= limit
-        return [
-          name,
-          figure.test === undefined || isOutside ? figure : { ...figure, test: { ...figure.test, mark: null } },
-        ]
-      }),
-    )
+  return {
+    figures: markAll(figures, limit),
+    compared: probabilities.length,
+    groups: Object.fromEntries(
+      groups.map(([name, rows]) => [
+        name,
+        rows.map(({ id, figures: own }) => ({ id, figures: isJudged(name) ? markAll(own, limit) : own })),
+      ]),
+    ),
+    ...expectedLists(models, months, monthById),
+    ...expectedCounts(input, options, facts),
+    trend: groupBy(
+      facts.filter((row) => row.month !== null && String(row.month) <= months[0]),
+      (row) => [row.month ?? null],
+    ).map((rows) => ({
+      month: String(rows[0]?.month).slice(0, 7),
+      reviews: rows.length,
+      average_rating: rounded(mean(rows.map(({ rating }) => rating as Value)), 2),
+      share_answered_7: judge(['share_answered_7'], rows, []).share_answered_7?.value ?? null,
+    })),
+  }
+}
+
+/** The ids of alerts and open tasks, in their order. */
+const expectedLists = (
+  models: Models,
+  [month]: readonly [string, string],
+  monthById: ReadonlyMap<string, ModelRow[string] | undefined>,
+) => {
   const alerts = (models.critical_alerts ?? []).map(
     (row): ModelRow => ({
       ...row,
@@ -313,17 +352,6 @@ export const expectedReport = (input: OracleInput, options: Options) => {
     }),
   )
   return {
-    figures: mark(figures),
-    compared: probabilities.length,
-    groups: Object.fromEntries(
-      Object.entries(groups).map(([name, rows]) => [
-        name,
-        rows.map((group) => ({
-          ...group,
-          figures: name === 'regions' && !options.hasRegions ? group.figures : mark(group.figures),
-        })),
-      ]),
-    ),
     alerts: {
       total: alerts.length,
       listed: sortAlerts(alerts.filter((row) => row.month === month)),
@@ -332,16 +360,23 @@ export const expectedReport = (input: OracleInput, options: Options) => {
     open_tasks: (models.review_tasks_open ?? [])
       .toSorted((a, b) => Number(b.age_days ?? -1) - Number(a.age_days ?? -1) || compareIds(a.review_id, b.review_id))
       .map((row) => String(row.review_id)),
-    ratings: ['5', '4', '3', '2', '1'].map((star) => {
-      const count = (of: string) =>
-        inMonth(of).filter(({ rating }) => rating !== null && toStar(Number(rating)) === star).length
-      return [star, count(month), count(previous)]
-    }),
-    response_times: responseBounds.map(([name, from, to]) => {
-      const count = (of: string) =>
-        inMonth(of).filter((row) => isWithin7Days(row, options.readAt) && isAnsweredBetween(row, from, to)).length
-      return [name, count(month), count(previous)]
-    }),
+  }
+}
+
+/** What the charts show, and the ratings of locations. */
+const expectedCounts = (input: OracleInput, options: Options, facts: ReadonlyArray<ModelRow>) => {
+  const scorecards = expectedScorecards(input)
+  const countBoth = (test: (row: ModelRow) => boolean) =>
+    [options.month, options.previous].map((of) => facts.filter((row) => row.month === `${of}-01` && test(row)).length)
+  return {
+    ratings: ['5', '4', '3', '2', '1'].map((star) => [
+      star,
+      ...countBoth(({ rating }) => rating !== null && toStar(Number(rating)) === star),
+    ]),
+    response_times: responseBounds.map(([name, from, to]) => [
+      name,
+      ...countBoth((row) => isWithin7Days(row, options.readAt) && isAnsweredBetween(row, from, to)),
+    ]),
     location_estimates: (scorecards.location_scorecard ?? [])
       .toSorted(
         (a, b) =>
@@ -354,15 +389,6 @@ export const expectedReport = (input: OracleInput, options: Options) => {
         ...[row.rating_estimate, row.rating_low, row.rating_high],
       ]),
     open_liabilities: countLiabilities(scorecards.open_liabilities ?? []),
-    trend: groupBy(
-      facts.filter((row) => row.month !== null && String(row.month) <= month),
-      (row) => [row.month ?? null],
-    ).map((rows) => ({
-      month: String(rows[0]?.month).slice(0, 7),
-      reviews: rows.length,
-      average_rating: rounded(mean(rows.map(({ rating }) => rating as Value)), 2),
-      share_answered_7: judge(['share_answered_7'], rows, []).share_answered_7?.value ?? null,
-    })),
   }
 }
 

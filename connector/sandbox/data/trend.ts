@@ -59,8 +59,8 @@ const eventsSql = ({ seed, until, trend }: TrendOptions): string => {
       FROM (
         SELECT id, least(${until}, epoch_ms(mention) + (${uniform('arrived')} * ${dayMs})::BIGINT) AS arrived,
           if(${uniform('is answered')} < 0.6, ${later('answered', plantedChanges.lateAnswers)}, NULL) AS answered_at,
-          if(task_id IS NOT NULL AND ${uniform('is closed')} < 0.9, ${later('closed', plantedChanges.lateClosings)}, NULL)
-            AS closed_at
+          if(task_id IS NOT NULL AND ${uniform('is closed')} < 0.9,
+            ${later('closed', plantedChanges.lateClosings)}, NULL) AS closed_at
         FROM review)
     ) AS event
     WHERE event_id = id`
