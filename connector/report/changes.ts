@@ -42,9 +42,10 @@ export const explainJudgement = ({ judgement, is_over, month, figures }: Report)
     return figures.reviews === undefined ? '' : `No change is marked: fewer than ${leastSize} reviews in a month.`
   const compared = formatPlural(judgement.compared, 'change')
   return (
-    `Of ${compared} that could be judged, those outside chance are marked better (✓) or worse (!); all ` +
-    `others may be chance. Fewer than ${formatShare(falseDiscoveryRate)} of the marks are expected to be false (method of ` +
-    `Benjamini and Hochberg). A figure of fewer than ${leastSize} reviews in a month is never marked.`
+    `Of ${compared} that could be judged, those outside chance are marked better (✓) or worse (!); ` +
+    `all others may be chance. Fewer than ${formatShare(falseDiscoveryRate)} of the marks are expected ` +
+    `to be false (method of Benjamini and Hochberg). A figure of fewer than ${leastSize} reviews in a ` +
+    'month is never marked.'
   )
 }
 
