@@ -11,9 +11,11 @@ const read = (path) => readFileSync(join(root, path), 'utf8')
 const version = String.raw`\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+?)?`
 const pattern = (before, after) => new RegExp(`(?<=${before})${version}(?=${after})`, 'gm')
 
-const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.md'))
-  .map((name) => `docs/${name.replaceAll('\\', '/')}`)
+const pages = ['docs', 'examples'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(md|yaml)$/.test(name))
+    .map((name) => `${folder}/${name.replaceAll('\\', '/')}`),
+)
 /** Each file, what finds the version in it, and how often it must be there at least. */
 const places = [
   ['package-lock.json', pattern('^ {2}"version": "', '"'), 1],
@@ -23,7 +25,7 @@ const places = [
   ['dbt/dbt_project.yml', pattern('^version: ', '$'), 1],
   ['docs/dbt.md', pattern('revision: v', '$'), 1],
   // Names of images and of the packed package, and the tag of an image in a sentence.
-  ...['examples/README.md', ...pages].flatMap((path) => [
+  ...pages.flatMap((path) => [
     [path, pattern(String.raw`\b(?:source|destination)-feedback:`, '[\\s`"]|$'), 0],
     [path, pattern('feedback-connector-', String.raw`\.tgz`), 0],
     [path, pattern('tag `', '`'), 0],

@@ -23,9 +23,9 @@ describe('a release that must not be made', () => {
     ],
     [
       'of a page with another version',
-      () => edit('docs/docker.md', /source-feedback:\S+ check/, 'source-feedback:9.9.9-rc.1 check'),
+      () => edit('docs/running.md', /source-feedback:\S+ \./, 'source-feedback:9.9.9-rc.1 .'),
       [],
-      /docs\/docker\.md has the version 9\.9\.9-rc\.1, package\.json has/,
+      /docs\/running\.md has the version 9\.9\.9-rc\.1, package\.json has/,
     ],
     [
       'of changes without a version',

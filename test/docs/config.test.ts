@@ -71,8 +71,8 @@ as text. A list may be words between commas. A key that does not belong to the c
 variable with our prefix that stands for no key, are named in a warning.
 
 Every key can also come from the environment: \`--config ENV\` reads \`FEEDBACK_BASE_URL\` and so on, \`tap-feedback\`
-reads \`TAP_FEEDBACK_BASE_URL\`; with \`_FILE\` at its end, such a variable names a file that holds the value. See
-[docker.md](docker.md).
+reads \`TAP_FEEDBACK_BASE_URL\`; with \`_FILE\` at its end, such a variable names a file that holds the value.
+[running.md](running.md#in-a-container) shows both.
 `
 
 it('docs/config.md has the settings of the spec', async () => {

@@ -418,7 +418,7 @@ describe('the messages of first-sync.md', () => {
     /^is not a URL|^starts with …/,
   ]
   /** What proxies have to do with a message stands with the proxies. */
-  const pages = page + readFileSync(join(docsFolder, 'docker.md'), 'utf8')
+  const pages = page + readFileSync(join(docsFolder, 'running.md'), 'utf8')
 
   const files = [
     'api/http/proxy.ts',

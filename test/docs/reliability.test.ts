@@ -40,7 +40,7 @@ describe('docs/reliability.md', () => {
   })
 })
 
-describe.each(['airbyte', 'docker', 'interop', 'meltano'])('docs/%s.md', (name) => {
+describe.each(['airbyte', 'interop', 'meltano', 'running'])('docs/%s.md', (name) => {
   const text = readFileSync(join(root, `docs/${name}.md`), 'utf8')
   const tests = [...text.matchAll(/`(test\/[^`\s]+\.(?:test|client)\.ts)`/g)].map(([, path = '']) => path)
 

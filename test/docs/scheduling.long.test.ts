@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv from 'ajv'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { docsFolder } from '../support/doc-blocks'
 import { createJsonFolder, type JsonFolder } from '../support/files'
@@ -14,7 +14,7 @@ let files: JsonFolder
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 300 })
   files = createJsonFolder()
-  await makeSchedulingFiles(files.path, sandbox)
+  makeSchedulingFiles(files.path, sandbox)
   putFeedback(files.path)
 })
 afterAll(async () => {
@@ -90,7 +90,7 @@ describe('the script for cron', () => {
     const none = await startSandbox({ reviews: 0 })
     const folder = join(files.path, 'none')
     mkdirSync(folder)
-    await makeSchedulingFiles(folder, none)
+    makeSchedulingFiles(folder, none)
     putFeedback(folder)
     expect(await runIn(folder, './feedback-nightly', ['.'])).toMatchObject({ status: 0, stdout: '' })
     expect(JSON.parse(readFileSync(join(folder, 'alerts.json'), 'utf8'))).toEqual([])
@@ -100,7 +100,7 @@ describe('the script for cron', () => {
   it('prints the log of a run whose config is wrong', async () => {
     const folder = join(files.path, 'wrong')
     mkdirSync(folder)
-    await makeSchedulingFiles(folder, sandbox)
+    makeSchedulingFiles(folder, sandbox)
     putFeedback(folder)
     writeFileSync(join(folder, 'config.json'), '{}')
     const { status, stdout } = await runIn(folder, './feedback-nightly', ['.'])
@@ -189,8 +189,8 @@ type Container = {
 
 describe('the CronJob', () => {
   it('runs each container in turn, and ends at once where a repetition changes nothing', async () => {
-    const { spec } = parse(read('feedback-nightly.yaml'))
-    const job = spec.jobTemplate.spec
+    const [, cronJob] = parseAllDocuments(read('feedback.yaml')).map((document) => document.toJS())
+    const job = cronJob.spec.jobTemplate.spec
     expect(job.podFailurePolicy.rules[0]).toEqual({
       action: 'FailJob',
       onExitCodes: { operator: 'In', values: [1, 2, 70, 78] },
@@ -319,8 +319,13 @@ describe("Kestra's flow", () => {
   })
 })
 
-describe('docs/scheduling.md', () => {
-  it('names the exit statuses of README', () => {
+describe('docs/running.md', () => {
+  it('names every file of examples/running', () => {
+    const page = readFileSync(join(docsFolder, 'running.md'), 'utf8')
+    for (const name of readdirSync(join(docsFolder, '..', 'examples', 'running'))) expect(page).toContain(name)
+  })
+
+  it('means the exit statuses of README', () => {
     const readme = readFileSync(join(docsFolder, '..', 'README.md'), 'utf8')
     for (const status of [1, 2, 70, 75, 78]) expect(readme).toContain(`\n| ${status} |`)
   })

@@ -379,7 +379,7 @@ export const plainHttp: ReadonlyArray<{ readonly path: string; readonly text: st
     'begins with http://',
     'http://USER:PASSWORD@HOST',
   ].map((text) => ({
-    path: 'docs/docker.md',
+    path: 'docs/running.md',
     text,
     why: 'how the address of a proxy is given',
   })),

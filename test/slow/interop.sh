@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Real clients of the connector, Meltano and PyAirbyte, against a sandbox, and Python's readers of its files: one line
+# Real clients of the connector, such as Meltano, PyAirbyte and dlt, against a sandbox, and Python's readers of its files: one line
 # for each scenario, then `N passed, N failed`. Needs a build (npm ci), Python 3.10 to 3.12 and PyPI; says what it skips
 # if they are missing.
 set -uo pipefail
@@ -10,6 +10,8 @@ findPython 'Meltano and PyAirbyte'
 
 environments meltano airbyte || skip 'Meltano and PyAirbyte, since one of them cannot be installed from PyPI'
 # The package of the rules wants the platform's servers too; what the rules themselves need is pinned.
+environment dlt ||
+  echo "skipped: dlt, since it cannot be installed from PyPI with $("$python" --version)"
 environment airbyte-rules --no-deps ||
   echo "skipped: Airbyte's quality rules, since airbyte-internal-ops cannot be installed from PyPI" \
     "with $("$python" --version)"

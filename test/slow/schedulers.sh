@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The snippets of docs/scheduling.md with the tools themselves: Dagster runs its job, Airflow imports its DAG and runs
+# The files of examples/running with the tools themselves: Dagster runs its job, Airflow imports its DAG and runs
 # its tasks, the CronJob meets the schema of Kubernetes. Needs a build (npm ci), Python 3.10 to 3.12 and PyPI; says what
 # it skips if they are missing.
 set -uo pipefail

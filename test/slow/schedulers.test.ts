@@ -11,7 +11,7 @@ let files: JsonFolder
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 300 })
   files = createJsonFolder()
-  await makeSchedulingFiles(files.path, sandbox)
+  makeSchedulingFiles(files.path, sandbox)
   for (const name of ['feedback_dagster.py', 'feedback_airflow.py']) {
     const path = join(files.path, name)
     writeFileSync(path, readFileSync(path, 'utf8').replace('/var/lib/feedback', files.path))
@@ -179,11 +179,12 @@ print(json.dumps([render(mail.subject), render(mail.html_content)]))`
 })
 
 describe('Kubernetes', () => {
-  it('takes the CronJob, and no misspelt one', async () => {
+  it('takes each manifest, and no misspelt one', async () => {
     const validate = async (name: string) =>
       (await runIn(files.path, join(environments, 'kubernetes/bin/kubernetes-validate'), ['--strict', name])).status
-    expect(await validate('feedback-nightly.yaml')).toBe(0)
-    const text = readFileSync(join(files.path, 'feedback-nightly.yaml'), 'utf8')
+    for (const name of ['feedback.yaml', 'backfill.yaml', 'join.yaml'])
+      expect([name, await validate(name)]).toEqual([name, 0])
+    const text = readFileSync(join(files.path, 'feedback.yaml'), 'utf8')
     writeFileSync(join(files.path, 'misspelt.yaml'), text.replace('onExitCodes', 'onExitCode'))
     expect(await validate('misspelt.yaml')).toBe(1)
   })

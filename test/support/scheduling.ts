@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sandbox } from '../../connector/sandbox/start'
-import { codeBlocks } from './doc-blocks'
 import { programPath } from './program'
 
 export type ShellResult = { readonly status: number | null; readonly stdout: string; readonly stderr: string }
@@ -56,11 +55,11 @@ echo "the log of $1" >&2; exit "$(sed -n "$n"p statuses)"`,
   )
 }
 
-/** Makes the files of docs/scheduling.md as its reader does, and a config.json for the sandbox. */
-export const makeSchedulingFiles = async (folder: string, sandbox: Sandbox): Promise<void> => {
-  const script = ['set -eu', ...codeBlocks('scheduling.md', 'sh')].join('\n')
-  const { status, stderr } = await runIn(folder, 'sh', ['-c', script])
-  if (status !== 0) throw new Error(stderr)
+const runningFolder = join(__dirname, '..', '..', 'examples', 'running')
+
+/** Copies the files that docs/running.md names, and makes a config.json for the sandbox. */
+export const makeSchedulingFiles = (folder: string, sandbox: Sandbox): void => {
+  cpSync(runningFolder, folder, { recursive: true })
   const credentials = { auth_type: 'access_token', access_token: sandbox.accessToken }
   writeFileSync(
     join(folder, 'config.json'),

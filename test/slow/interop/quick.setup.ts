@@ -13,7 +13,7 @@ const writeProgram = (path: string, text: string): void => {
 /**
  * A pip that installs. uv finds at once what pip takes seconds to find: that the environment has the version already.
  */
-const writePip = (environment: 'meltano' | 'airbyte'): void => {
+const writePip = (environment: 'meltano' | 'airbyte' | 'dlt'): void => {
   const home = resolve(pythonProgram(environment, ''), '..')
   const uv = resolve(pythonProgram('uv', 'uv'))
   writeProgram(
@@ -31,6 +31,7 @@ export default async (): Promise<() => void> => {
   process.env.INTEROP_QUICK = folder
   writePip('meltano')
   writePip('airbyte')
+  writePip('dlt')
   const python = resolve(pythonProgram('meltano', 'python'))
   const socket = join(folder, 'socket')
   const words = [python, '-IS', join(__dirname, 'run_forked.py'), socket, 'meltano.cli:main', 'meltano']

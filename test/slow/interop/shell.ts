@@ -8,6 +8,7 @@ export const pythonProgram = (
     | 'airbyte'
     | 'airbyte-rules'
     | 'dbt'
+    | 'dlt'
     | 'target-postgres'
     | 'fakesnow'
     | 'spark'
@@ -20,7 +21,7 @@ export const pythonProgram = (
  * A program that stands before that of its environment on a path: a `pip`, and a Meltano that runs as a fork of one
  * that is imported already.
  */
-export const quickProgram = (environment: 'meltano' | 'airbyte', program: string): string =>
+export const quickProgram = (environment: 'meltano' | 'airbyte' | 'dlt', program: string): string =>
   join(process.env.INTEROP_QUICK ?? '', environment, program)
 
 export type ShellResult = { readonly status: number; readonly output: string }
