@@ -147,23 +147,29 @@ describe('the versions and settings', () => {
       .trimEnd()
       .split('\n')
 
-  it('in interop.md are those that the slow tests use', () => {
+  it('of clients are those that the slow tests use', () => {
     const pinned = [
-      ...required('meltano'),
+      ...['meltano', 'dlt', 'dagster', 'airflow', 'airbyte-rules'].flatMap((name) => required(name).slice(0, 1)),
       ...required('airbyte').slice(0, 2),
-      ...required('airbyte-rules').slice(0, 1),
     ]
     const loaders = parse(text('meltano.yml')).plugins.loaders.map(({ pip_url }: { pip_url: string }) => pip_url)
     const versions = [...pinned, ...loaders.map((url: string) => url.split(' ')[0])].map((one) => one.split('=='))
     for (const [name = '', version = ''] of versions) {
-      const rows = text('interop.md')
+      const rows = text('airbyte.md')
         .split('\n')
         .filter((line) => line.includes(`| ${version} |`))
       expect([name, rows.length]).toEqual([name, 1])
     }
+    const readers = ['1.4', '1.5', '2.0'].map((one) => required(`duckdb-${one}`)[0]?.split('==')[1])
+    expect(text('airbyte.md')).toContain(`| ${readers.join(', ')} |`)
+    expect(text('airbyte.md')).toContain(`\`airbyte-internal-ops\` ${required('airbyte-rules')[0]?.split('==')[1]}`)
+  })
+
+  it('to install are those that the slow tests use', () => {
     expect(text('meltano.md')).toContain(required('meltano')[0])
     expect(text('pyairbyte.md')).toContain(required('airbyte')[0])
-    expect(text('airbyte.md')).toContain(required('airbyte-rules')[0]?.split('==')[1])
+    expect(text('running.md')).toContain(`pip install ${required('dlt').join(' ')}`)
+    for (const extension of required('lake')) expect(text('running.md')).toContain(extension)
   })
 
   const describe = async (program: 'tap-feedback' | 'target-feedback'): Promise<SingerDescription> =>

@@ -421,7 +421,7 @@ const otherRules: ReadonlyArray<AirbyteRule> = [
   },
   {
     name: 'Connectors must use HTTPS only',
-    otherwise: 'loopback may be an address too, not only the name localhost; the exceptions are listed below',
+    otherwise: 'loopback may be an address too, not only the name localhost; `plainHttp` lists the exceptions',
     failsAsWritten: 'the sandbox and examples of commands name loopback as 127.0.0.1',
     find: ({ files }) =>
       [...files].flatMap(([path, text]) => (path.endsWith('.svg') ? [] : plainHttpLines(path, text))),
