@@ -8,9 +8,9 @@ import { sandboxConfig, startSmallSandbox } from '../support/sandbox'
 
 const root = join(__dirname, '..', '..')
 
-/** The commands of examples/README.md: with npm, those that differ with pnpm, and those that run the source by hand. */
+/** The commands of docs/kit.md: with npm, those that differ with pnpm, and those that run the source by hand. */
 const [withNpm = '', withPnpm = '', byHand = ''] = [
-  ...readFileSync(join(root, 'examples', 'README.md'), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm),
+  ...readFileSync(join(root, 'docs', 'kit.md'), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm),
 ].map(([, commands]) => commands)
 
 const managers = [
@@ -50,7 +50,7 @@ const createFolder = (pnpm = 'pnpm@10') => {
   }
 }
 
-describe('examples/README.md in an empty folder', () => {
+describe('docs/kit.md in an empty folder', () => {
   it.each(managers)('compiles and passes its test with $manager', async ({ manager, commands }) => {
     expect(commands).toMatch(manager === 'npm' ? /^npm install .* fp-ts io-ts$/m : /^pnpm add .* fp-ts io-ts$/m)
     const { run } = createFolder(manager)

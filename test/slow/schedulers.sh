@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The files of examples/running with the tools themselves: Dagster runs its job, Airflow imports its DAG and runs
-# its tasks, the CronJob meets the schema of Kubernetes. Needs a build (npm ci), Python 3.10 to 3.12 and PyPI; says what
+# its tasks, the manifests meet the schema of Kubernetes. Needs a build (npm ci), Python 3.10 to 3.12 and PyPI; says what
 # it skips if they are missing.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
