@@ -29,7 +29,7 @@ import {
 import { isStartMovedBack, startAfterRun } from './start-date'
 
 /**
- * The state of an export stream as JSON (docs/state.md): cursor, slack, start date, digest of the filters, sent rows,
+ * The state of an export stream as JSON: cursor, slack, start date, digest of the filters, sent rows,
  * resume token.
  */
 const ExportState = t.intersection([

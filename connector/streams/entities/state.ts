@@ -15,7 +15,7 @@ export type EntityPartition = t.TypeOf<typeof EntityPartition>
 export type EntityPartitions = Readonly<Record<string, EntityPartition>>
 
 /**
- * The state of a stream by entity as JSON (docs/state.md). `reviews`: the state of the reviews in which entities were
+ * The state of a stream by entity as JSON. `reviews`: the state of the reviews in which entities were
  * found.
  */
 const EntityStreamStateCodec = t.intersection([
