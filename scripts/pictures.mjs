@@ -23,6 +23,7 @@ const terminalPicture = (lines) => {
   const [width, height] = [Math.max(...lines.map((line) => line.length)) * 8.4 + 40, lines.length * 20 + 40]
   const rows = lines.map((line, i) => `<text x="20" y="${34 + i * 20}" xml:space="preserve">${escape(line)}</text>`)
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}">
+<title>feedback sync in a terminal</title>
 <rect width="100%" height="100%" rx="8" fill="#1b1f24"/>
 <g fill="#d8dee4" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="14">
 ${rows.join('\n')}
