@@ -218,9 +218,9 @@ describe('the exit status of feedback', () => {
     expect((await run('feedback', args)).status).toBe(status)
   })
 
-  it('stands in one table of the README, with those of signals', () => {
-    const readme = readFileSync(join(__dirname, '../../README.md'), 'utf8')
-    const section = readme.slice(readme.indexOf('## Exit status'))
+  it('stands in one table of running.md, with those of signals', () => {
+    const page = readFileSync(join(__dirname, '../../docs/running.md'), 'utf8')
+    const section = page.slice(page.indexOf('## Exit status'))
     const statuses = [...section.matchAll(/^\| (\d+) \|/gm)].map(([, status]) => Number(status))
     expect(statuses).toEqual([0, 1, 2, 70, 75, 78, 130, 143])
   })
