@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Real clients of the connector, such as Meltano, PyAirbyte and dlt, against a sandbox, and Python's readers of its files:
-# one line for each scenario, then `N passed, N failed`. Needs a build (npm ci), Python 3.10 to 3.12 and PyPI; says what
-# it skips if they are missing.
+# Real clients of the connector, such as Meltano, PyAirbyte and dlt, against a sandbox, and Python's readers of its
+# files: one line for each scenario, then `N passed, N failed`. Needs a build (npm ci), Python 3.10 to 3.12 and PyPI;
+# says what it skips if they are missing.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

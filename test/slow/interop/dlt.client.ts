@@ -61,7 +61,9 @@ const loaded = async (): Promise<{ readonly reviews: ReadonlyArray<string>; read
     `
 import duckdb, json
 db = duckdb.connect("load_reviews.duckdb", read_only=True)
-rows = db.sql("SELECT id::VARCHAR || strftime(modified_time AT TIME ZONE 'UTC', ' %Y-%m-%dT%H:%M:%S.%gZ') FROM feedback.reviews").fetchall()
+rows = db.sql("""
+  SELECT id::VARCHAR || strftime(modified_time AT TIME ZONE 'UTC', ' %Y-%m-%dT%H:%M:%S.%gZ') FROM feedback.reviews
+""").fetchall()
 contents = db.sql("SELECT count(*) FROM feedback.review_contents").fetchone()[0]
 print("RESULT", json.dumps({"reviews": sorted(text for (text,) in rows), "contents": contents}))`,
   )
