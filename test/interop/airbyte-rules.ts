@@ -365,6 +365,11 @@ export const plainHttp: ReadonlyArray<{ readonly path: string; readonly text: st
     text: 'http://${headers.host',
     why: 'the origin that a form of the sandbox must come from',
   },
+  {
+    path: 'scripts/pictures.mjs',
+    text: 'http://www.w3.org/2000/svg',
+    why: 'the name of the format SVG; nothing connects to it',
+  },
   ...['`http://${value', 'http://proxy.example.com:3128', 'begins with http://', 'http://USER:PASSWORD@HOST'].map(
     (text) => ({
       path: 'connector/api/http/proxy.ts',
