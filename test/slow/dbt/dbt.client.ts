@@ -269,7 +269,7 @@ describe('compiled without an account', () => {
     'the marts of %s, translated to DuckDB, give the same numbers',
     async (dialect) => {
       const compiled = join(folderOf(dialect), 'compiled', 'feedback', 'models')
-      const args = [dialect, compiled, join(service.files.path, 'analytics.duckdb')]
+      const args = [dialect, compiled, join(service.files.path, 'analytics.duckdb'), service.loads.snapshot]
       const output = await project.python(join(__dirname, 'translated.py'), args, ['duckdb', 'sqlglot'])
       expect(output).toBe(`COMPARED ${models.length}\n`)
     },

@@ -1,6 +1,7 @@
 """
-Runs the marts that dbt compiled for a dialect on DuckDB, translated by sqlglot: translated.py DIALECT COMPILED FILE. FILE is the database
-that dbt made over a snapshot; its staging is what they read, and its marts are what they must give. Prints each mart that differs.
+Runs the marts that dbt compiled for a dialect on DuckDB, translated by sqlglot: translated.py DIALECT COMPILED FILE SNAPSHOT. FILE is the
+database that dbt made over a snapshot; its staging is what they read, and the snapshot's view of what dbt keeps in no table; its marts are
+what they must give. Prints each mart that differs.
 """
 
 import pathlib
@@ -9,13 +10,14 @@ import sys
 import duckdb
 import sqlglot
 
-dialect, folder, file = sys.argv[1:]
-staging = ["reviews_current", "review_sentiments_current", "review_liabilities_current", "review_engagements_current", "deleted_reviews_current", "regions"]
+dialect, folder, file, snapshot = sys.argv[1:]
+staging = ["reviews_current", "review_sentiments_current", "review_liabilities_current", "review_engagements_current", "deleted_reviews_current", "regions", "scales"]
 texts = {path.stem: path.read_text() for part in ("marts", "scorecards") for path in (pathlib.Path(folder) / part).glob("*.sql")}
 
 connection = duckdb.connect()
 connection.execute("SET TimeZone = 'UTC'")
 connection.execute(f"ATTACH '{file}' AS made (READ_ONLY)")
+connection.execute(f"ATTACH '{snapshot}' AS snapshot (READ_ONLY)")
 connection.execute("ATTACH ':memory:' AS analytics")
 connection.execute("CREATE SCHEMA analytics.feedback")
 
@@ -32,6 +34,8 @@ def columns(name):
 
 for name in staging:
     connection.execute(f"CREATE TABLE analytics.feedback.{name} AS SELECT {columns(name)[0]} FROM made.main.{name}")
+contents = "review_contents_current"
+connection.execute(f"CREATE TABLE analytics.feedback.{contents} AS FROM snapshot.main.{contents}")
 
 waiting = dict(texts)
 while waiting:
