@@ -23,7 +23,7 @@ const places = [
   ['metadata.yaml', pattern('dockerImageTag: "?', '"?$'), 1],
   ['metadata.destination.yaml', pattern('dockerImageTag: "?', '"?$'), 1],
   ['dbt/dbt_project.yml', pattern('^version: ', '$'), 1],
-  ['docs/dbt.md', pattern('revision: v', '$'), 1],
+  ['docs/models.md', pattern('revision: v', '$'), 1],
   // Names of images and of the packed package, and the tag of an image in a sentence.
   ...pages.flatMap((path) => [
     [path, pattern(String.raw`\b(?:source|destination)-feedback:`, '[\\s`"]|$'), 0],

@@ -128,7 +128,7 @@ it('npm version writes a new version wherever the old one stands', () => {
   execFileSync('npm', ['version', '--no-git-tag-version', '9.8.7-rc.1'], { cwd: clone })
   const changed = git('diff', '--name-only').split('\n')
   expect(changed).toEqual(
-    expect.arrayContaining(['Dockerfile', 'dbt/dbt_project.yml', 'docs/dbt.md', 'docs/meltano.md']),
+    expect.arrayContaining(['Dockerfile', 'dbt/dbt_project.yml', 'docs/models.md', 'docs/meltano.md']),
   )
   expect(git('diff', '--unified=0')).toContain('+npm install ./feedback-connector-9.8.7-rc.1.tgz')
   const quoted = version.replaceAll('.', '\\.')

@@ -35,9 +35,12 @@ const installed = join(__dirname, '..', '..', 'node_modules', '.bin')
  * Runs the shell commands of a page one after the other, stand-ins in place of docker and kubectl; stops at the first
  * that fails.
  */
-const runPage = (page: string): Promise<{ readonly status: number | null; readonly output: string }> =>
+const runPage = (
+  page: string,
+  blocks = codeBlocks(page, 'sh'),
+): Promise<{ readonly status: number | null; readonly output: string }> =>
   new Promise((resolve) => {
-    const script = ['set -euo pipefail', ...codeBlocks(page, 'sh').map((text) => fillIn(text, sandbox))].join('\n')
+    const script = ['set -euo pipefail', ...blocks.map((text) => fillIn(text, sandbox))].join('\n')
     const child = spawn('bash', ['-c', script], {
       cwd: files.path,
       env: {
@@ -89,6 +92,11 @@ describe('the commands of a page', () => {
     expect(JSON.parse(read('two.jsonl').split('\n')[0] ?? '')).toMatchObject({ location: { id: expect.any(Number) } })
   })
 
+  it('models.md ask that snapshot', async () => {
+    const { status, output } = await runPage('models.md', codeBlocks('models.md', 'sh').slice(0, 1))
+    expect([status, output]).toEqual([0, expect.stringMatching(/region[\s\S]*nps_low[\s\S]*owner_name/)])
+  })
+
   it.each(['sources', 'destinations'])('integrations/%s/feedback.md run to their end', async (kind) => {
     expect(await runPage(`integrations/${kind}/feedback.md`)).toMatchObject({ status: 0 })
   })
@@ -137,7 +145,7 @@ describe('snapshot.md', () => {
     )
     expect(listed).toHaveLength(12)
     const others = views.filter((view) => !listed.includes(view)).map(({ name }) => String(name))
-    expect(others.filter((name) => !text('models.md').includes(`\n## ${name}\n`))).toEqual([])
+    expect(others.filter((name) => !text('models.md').includes(`\n### ${name}\n`))).toEqual([])
   })
 })
 
@@ -168,6 +176,9 @@ describe('the versions and settings', () => {
   it('to install are those that the slow tests use', () => {
     expect(text('meltano.md')).toContain(required('meltano')[0])
     expect(text('pyairbyte.md')).toContain(required('airbyte')[0])
+    const [dbt = '', duckdb = '', format = '', ...others] = required('dbt')
+    expect(text('models.md')).toContain(`pip install ${dbt} ${duckdb} ${format}`)
+    for (const adapter of others.filter((one) => one.startsWith('dbt-'))) expect(text('models.md')).toContain(adapter)
     expect(text('running.md')).toContain(`pip install ${required('dlt').join(' ')}`)
     for (const extension of required('lake')) expect(text('running.md')).toContain(extension)
   })

@@ -51,7 +51,7 @@ it('dbt deps takes the package from git, and the page names every variable', asy
     readFileSync(join(packageFolder, 'dbt_project.yml'), 'utf8')
       .split(/^vars:$/m)[1]
       ?.split(/^\S/m)[0] ?? ''
-  const page = readFileSync(join(packageFolder, '..', 'docs', 'dbt.md'), 'utf8')
+  const page = readFileSync(join(packageFolder, '..', 'docs', 'models.md'), 'utf8')
   const variables = [...declared.matchAll(/^ {2}(\w+):/gm)].map(([, name]) => name)
   expect(variables.length).toBeGreaterThan(10)
   expect(variables.filter((name) => !page.includes(`\`${name}\``))).toEqual([])

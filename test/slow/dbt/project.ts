@@ -13,7 +13,7 @@ export const packageFolder = join(__dirname, '..', '..', '..', 'dbt')
 export type Row = Readonly<Record<string, string | number | boolean | null>>
 export type Relations = Readonly<Record<string, ReadonlyArray<Row>>>
 
-/** The project that docs/dbt.md makes. */
+/** The project that docs/models.md makes. */
 export type Project = {
   readonly folder: string
   /** Runs the shell commands under a heading of the page; returns what they print. */
@@ -32,8 +32,8 @@ export type Project = {
 /** The shell commands of each section of the page, by its heading. */
 const sections = (sandbox: Sandbox): ReadonlyMap<string, string> =>
   new Map(
-    readFileSync(join(docsFolder, 'dbt.md'), 'utf8')
-      .split(/^## /m)
+    readFileSync(join(docsFolder, 'models.md'), 'utf8')
+      .split(/^#{2,3} /m)
       .map((section) => [
         section.slice(0, section.indexOf('\n')),
         [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text = '']) => fillIn(text, sandbox)).join('\n'),
@@ -102,7 +102,7 @@ export const createProject = async (
     folder,
     runSection: (heading) => {
       const text = blocks.get(heading)
-      if (text === undefined || text === '') throw new Error(`docs/dbt.md has no commands under ${heading}`)
+      if (text === undefined || text === '') throw new Error(`docs/models.md has no commands under ${heading}`)
       return runShellOrThrow('bash', ['-c', `set -euo pipefail\n${text}`], how)
     },
     python: runPython,

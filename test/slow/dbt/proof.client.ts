@@ -14,7 +14,7 @@ beforeAll(async () => {
   const file = join(service.files.path, 'dbt_project.yml')
   writeFileSync(file, `${readFileSync(file, 'utf8')}  feedback_naive_time_zone: Asia/Kolkata\n`)
   const profiles = /cat > profiles\.yml <<'EOF'\n([\s\S]*?)EOF\n/.exec(
-    readFileSync(join(__dirname, '..', '..', '..', 'docs', 'dbt.md'), 'utf8'),
+    readFileSync(join(__dirname, '..', '..', '..', 'docs', 'models.md'), 'utf8'),
   )
   writeFileSync(join(service.files.path, 'profiles.yml'), profiles?.[1] ?? '')
 })
