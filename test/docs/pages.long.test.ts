@@ -143,7 +143,7 @@ describe('snapshot.md', () => {
         `| \`${name}\` | ${(columns as string[]).map((column) => `\`${column}\``).join(', ')} |`,
       ),
     )
-    expect(listed).toHaveLength(12)
+    expect(listed).toHaveLength(8)
     const others = views.filter((view) => !listed.includes(view)).map(({ name }) => String(name))
     expect(others.filter((name) => !text('models.md').includes(`\n### ${name}\n`))).toEqual([])
   })
