@@ -41,12 +41,12 @@ const TokenRequestFields = orderFields({
   secret_field: describeField('Secret field', 'Name of the field that holds the secret; appSecret if left out', {
     examples: ['applicationSecret'],
   })(optionalField(textField)),
-  token_field: describeField('Token field', 'Path of the token in the response, with dots', {
+  token_field: describeField('Token field', 'Dotted path of the token in the response', {
     examples: ['accessToken'],
   })(fieldWithDefault(textField, 'accessToken')),
   expires_in_field: describeField(
     'Lifetime field',
-    'Path of the time of expiry, or of the lifetime in seconds, in the response, with dots',
+    'Dotted path in the response of the expiry time, or of the lifetime in seconds',
     { examples: ['expiresIn'] },
   )(fieldWithDefault(textField, 'expiresIn')),
 })
@@ -65,13 +65,12 @@ const ApplicationFields = orderFields({
   })(textField),
   token_url: describeField(
     'Token URL',
-    'Where the pair is exchanged for an access token: an address, or a ' +
-      'path below the base URL; /api/service/v1/token/create if left out',
+    'Address of the token operation, or its path below the base URL; /api/service/v1/token/create if left out',
     { examples: ['https://feedback.example.com/oauth/token'] },
   )(optionalField(patternField(/^(https?:\/\/[^\s/$.?#][^\s]*|\/[^\s]*)$/))),
   token_request: describeField(
     'Token request',
-    'The form of the exchange, where it differs from the default',
+    'The form of the token request, if it differs from the default',
   )(sectionField(TokenRequestFields)),
 })
 
@@ -103,7 +102,7 @@ export const limitFields = {
       orderFields({
         requests_per_minute: describeField(
           'Requests per minute',
-          'Never exceeded; if left out, the rate adapts to the service',
+          'Most requests in a minute; if left out, the rate adapts to the service',
           {
             examples: [300],
           },
@@ -125,15 +124,15 @@ export const limitFields = {
   )(
     sectionField(
       orderFields({
-        connect_seconds: describeField('Connect', 'For a connection', { examples: [10] })(
+        connect_seconds: describeField('Connect', 'Time to connect', { examples: [10] })(
           fieldWithDefault(integerField(1, 600), 10),
         ),
-        response_seconds: describeField('Response', 'For a complete response', { examples: [120] })(
+        response_seconds: describeField('Response', 'Time for a complete response', { examples: [120] })(
           fieldWithDefault(integerField(1, 3600), 120),
         ),
         max_wait_seconds: describeField(
           'Longest wait',
-          'The longest Retry-After that a run waits for; a longer one fails it',
+          'The longest Retry-After to wait for; a longer one fails the run',
           {
             examples: [600],
           },
@@ -146,7 +145,7 @@ export const limitFields = {
 /** How a lookup gives its records in pages. */
 const lookupPagingField = describeField(
   'Paging',
-  'How the pages of the lookup are asked for, if it has pages; page_param belongs to it',
+  'How to request pages, if there are several; requires page_param',
 )(
   optionalGroupField(
     orderFields({
@@ -168,8 +167,7 @@ const lookupPagingField = describeField(
       ),
       total_pages_path: describeField(
         'Path of the total',
-        'Path of the number of pages in the response, with dots; ' +
-          'if left out, a page shorter than the others is the last',
+        'Dotted path of the number of pages in the response; if left out, a page shorter than the others is the last',
         { examples: ['totalPages'] },
       )(optionalField(textField)),
     }),
@@ -195,7 +193,7 @@ const lookupKey = textField as t.Type<string, unknown>
 const recordLookupFields = <A>(pathCodec: t.Type<A, unknown>, keyCodec: t.Type<A, unknown>) => ({
   method: lookupMethodField,
   path: lookupPathField(pathCodec, '/api/reputation/v1/sources'),
-  records_path: describeField('Records path', 'Path of the records in the response, with dots', {
+  records_path: describeField('Records path', 'Dotted path of the records in the response', {
     examples: ['sources'],
   })(fieldWithDefault(t.string as t.Type<string, unknown>, '')),
   primary_key: describeField('Primary key', 'The attribute that identifies a record', { examples: ['id'] })(keyCodec),
@@ -204,7 +202,7 @@ const recordLookupFields = <A>(pathCodec: t.Type<A, unknown>, keyCodec: t.Type<A
 
 export const categoryLookupField = optionalGroupField(orderFields(recordLookupFields(lookupPath, lookupKey)))
 
-const sourceEnabledField = enabledField('GET /api/reputation/v1/sources, and the reviews where it is refused,')
+const sourceEnabledField = enabledField('GET /api/reputation/v1/sources, or the reviews if the service refuses that,')
 export const sourceLookupField = switchedGroupField(
   orderFields({
     enabled: sourceEnabledField,
@@ -218,7 +216,7 @@ const locationLookupFields = <A>(pathCodec: t.Type<A, unknown>) =>
     enabled: enabledField('GET /api/v2/entity/locations'),
     method: lookupMethodField,
     path: lookupPathField(pathCodec, '/api/v2/entity/locations'),
-    records_path: describeField('Records path', 'Path of the locations in the response, with dots', {
+    records_path: describeField('Records path', 'Dotted path of the locations in the response', {
       examples: ['data'],
     })(fieldWithDefault(t.string as t.Type<string, unknown>, 'data')),
     paging: lookupPagingField,

@@ -61,8 +61,8 @@ const columnFields = ({ properties }: JsonSchema, example: string) => {
 const createMappingField = (objects: DestinationObjects) =>
   describeField(
     'Mapping',
-    'The column of each attribute; without one, the column with the name of ' +
-      'the attribute, in upper or lower case. null: the attribute is not sent',
+    'The column for each attribute; if left out, the column with its name, in upper or lower case. ' +
+      'null: the attribute is not sent',
   )(
     sectionField(
       orderFields({
@@ -127,8 +127,8 @@ const locationListFields = {
         )(optionalField(textField)),
         deactivate_unlisted: describeField(
           'Deactivate unlisted',
-          'Also deactivate locations that the service lists and that ' +
-            'this destination did not write; needs lookups.locations',
+          'Also deactivate locations that the service lists but this destination did not write; ' +
+            'requires lookups.locations',
           { examples: [false] },
         )(fieldWithDefault(t.boolean, false)),
       }),
@@ -136,21 +136,20 @@ const locationListFields = {
   ),
   lookups: describeField(
     'Lookups',
-    'What the service itself lists, for plans and for the verification of what was written',
+    'What the service itself lists, for planning and for checking what was written',
   )(
     sectionField(
       orderFields({
         locations: describeField(
           'Locations',
-          'The list of the locations that the service manages: true, ' +
-            'or an object; path of another operation belongs to it',
+          'The locations that the service manages: true, or an object; another operation requires path',
         )(locationLookupField),
       }),
     ),
   ),
   max_deactivations_percent: describeField(
     'Most deactivated (%)',
-    'Part of the locations in the ledger, or of those that the service lists; a run that would deactivate more fails',
+    'Share of the locations in the ledger, or of those that the service lists; a run that would deactivate more fails',
     { examples: [10] },
   )(fieldWithDefault(numberField(0, 100), 10)),
 }
@@ -161,12 +160,12 @@ const createDestinationCodec = (objects: DestinationObjects) =>
     mapping: createMappingField(objects),
     map_by_name: describeField(
       'Map by name',
-      'Beside a mapping, also send optional attributes that it does not name from columns of their own names',
+      'Also send optional attributes that the mapping does not name, from columns of the same name',
       { examples: [false] },
     )(fieldWithDefault(t.boolean, false)),
     streams: describeField(
       'Streams',
-      'The object of each stream whose name is not that of an object: visit_records or locations',
+      'For each stream with a name of its own, what it holds: visit_records or locations',
       { examples: [{ users: 'visit_records' }] },
     )(streamObjectsField),
     ...rejectionFields,

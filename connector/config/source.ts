@@ -29,15 +29,15 @@ const SourceCodec = orderFields({
   ...serviceFields,
   start_date: describeField(
     'Start date',
-    'Reviews that arrived or changed after this time, or since this date, are read. If ' +
-      'you move it back, everything since then is read again; it cannot lie in the future',
+    'Read the reviews that arrived or changed since this time or date. If you move it back, ' +
+      'everything since then is read again. It cannot be in the future',
     {
       examples: ['2024-01-01T00:00:00Z'],
     },
   )(timeField),
   lookback_minutes: describeField(
     'Lookback (minutes)',
-    'How far before its cursor each run starts, for changes that became visible late',
+    'How far before its cursor each run starts, to catch changes that become visible late',
     { examples: [10] },
   )(fieldWithDefault(integerField(0, 100_000), 10)),
   sources: describeField('Sources', 'Ids of the review sources to read; all if left out', { examples: [[1, 2]] })(
@@ -49,7 +49,7 @@ const SourceCodec = orderFields({
   mention_time_before: describeField('Mentioned before', 'Only reviews posted before this time', {
     examples: ['2025-01-01T00:00:00Z'],
   })(optionalField(timeField)),
-  additional_fields: describeField('Additional fields', 'Attributes that the export adds on request', {
+  additional_fields: describeField('Additional fields', 'Extra attributes to request from the export', {
     examples: [['brand', 'visitRecordId']],
   })(fieldWithDefault(listField(enumField('brand', 'visitRecordId')), ['brand', 'visitRecordId'])),
   page_size: describeField('Page size', 'Reviews in one request', { examples: [1000] })(
@@ -106,7 +106,7 @@ const SourceCodec = orderFields({
         min_word_count: describeField('Least words', 'Only texts of at least this many words', { examples: [0] })(
           optionalField(integerField(0)),
         ),
-        additional_fields: describeField('Additional fields', 'Attributes that the operations add on request', {
+        additional_fields: describeField('Additional fields', 'Extra attributes to request', {
           examples: [['brand']],
         })(optionalField(listField(textField))),
         per_page: describeField('Page size', 'Rows in one request', { examples: [100] })(
@@ -120,7 +120,7 @@ const SourceCodec = orderFields({
   ),
   feedback_lookback_days: describeField(
     'Feedback lookback (days)',
-    'How many days of comments and transparency reviews each run reads again, for late responses; one at least',
+    'Days of comments and transparency reviews that each run reads again, to catch late responses; at least one',
     { examples: [30] },
   )(fieldWithDefault(integerField(0, 3650), 30)),
   lookups: describeField(
@@ -131,16 +131,16 @@ const SourceCodec = orderFields({
       orderFields({
         sources: describeField(
           'Sources',
-          'The lookup of sources: true, or an object; path and primary_key of another operation belong to it',
+          'How to look up sources: true, or an object; another operation requires path and primary_key',
         )(sourceLookupField),
         categories: describeField(
           'Categories',
-          'The lookup of categories; path and primary_key belong to it',
+          'How to look up categories; requires path and primary_key',
         )(categoryLookupField),
         locations: describeField(
           'Locations',
-          'The list of the locations that the service manages, read into ' +
-            'managed_locations: true, or an object; path of another operation belongs to it',
+          'The locations that the service manages, as the stream managed_locations: true, or an object; ' +
+            'another operation requires path',
         )(locationLookupField),
       }),
     ),
@@ -166,10 +166,10 @@ const SourceCodec = orderFields({
   )(
     sectionField(
       orderFields({
-        drop: describeField('Drop', 'Paths of attributes that are left out', {
+        drop: describeField('Drop', 'Paths of attributes to leave out', {
           examples: [['export.taskDetails.ownerEmail']],
         })(fieldWithDefault(listField(textField), [])),
-        hash: describeField('Hash', 'Paths of attributes that are replaced by HMAC-SHA-256 in hex', {
+        hash: describeField('Hash', 'Paths of attributes to replace by their HMAC-SHA-256 in hex', {
           examples: [['export.visitRecordId']],
         })(fieldWithDefault(listField(textField), [])),
         hash_key: describeField('Hash key', 'The key of the hashes: the same key gives the same hashes', {
@@ -181,8 +181,8 @@ const SourceCodec = orderFields({
   ),
   audit: describeField(
     'Audit',
-    'Adds the stream sync_audit: for each stream that a run has read to its end, how many records ' +
-      'it sent and a digest of them, by which the dbt package checks that all of them have arrived',
+    'Add the stream sync_audit: for each stream that a run finished, how many records it sent and a digest of them, ' +
+      'so that the dbt package can check that all have arrived',
     { examples: [false] },
   )(fieldWithDefault(t.boolean, false)),
   ...limitFields,
@@ -195,7 +195,7 @@ const SourceCodec = orderFields({
   )(fieldWithDefault(integerField(1, 1024), 64)),
   partition: describeField(
     'Partition',
-    'The share of a backfill that this process reads, if several processes share it; index and count belong to it',
+    'The share of a backfill that this process reads, if several share it; requires index and count',
   )(
     optionalGroupField(
       orderFields({
@@ -211,8 +211,7 @@ const SourceCodec = orderFields({
   })(optionalField(textField)),
   reporting_time_zone: describeField(
     'Reporting time zone',
-    'The time zone whose days and months the views, the report ' +
-      'and the Parquet folders of a DuckDB file use; UTC at first',
+    'Time zone of days and months in the views, the report and the Parquet folders of a DuckDB file; UTC until set',
     { examples: ['Europe/Berlin'] },
   )(optionalField(patternField(/^[A-Za-z][A-Za-z0-9_+/-]*$/))),
   activate_version: describeField(

@@ -37,8 +37,8 @@ import { warningEvent } from './warnings'
 export const ManagedLocationRecord = t.intersection(
   [
     t.type({
-      code: describeAttribute('Code of the location; its id where it has no code of its own')(t.string),
-      codeType: describeAttribute('Type of the code; none if it has none, id where the code is the id')(t.string),
+      code: describeAttribute('Code of the location; its id if it has none')(t.string),
+      codeType: describeAttribute('Type of the code; none if it has none, id if the code is the id')(t.string),
     }),
     ManagedLocation,
     UnknownAttributes,

@@ -99,7 +99,7 @@ const ReviewCategory = t.intersection(
   [
     t.type({
       reviewModifiedTime,
-      id: describeAttribute('The category, and after " > " the sub-category where there is one; never empty')(t.string),
+      id: describeAttribute('The category, or the category, " > " and the sub-category; never empty')(t.string),
     }),
     optionalAttributes({
       category: describeAttribute('Category of the feature an opinion is about')(t.string),
@@ -133,7 +133,7 @@ const ReviewQuestion = t.intersection(
       question,
       questionType,
       kind: describeAttribute(
-        'What answers to its type are: promoter (0 to 10), number, date, choice or text; null if the type is unknown',
+        'Kind of answer: promoter (0 to 10), number, date, choice or text; null for an unknown type',
       )(t.string),
     }),
   ],

@@ -32,23 +32,23 @@ const SyncAudit = t.intersection(
   [
     t.type({
       stream: describeAttribute('Name of the stream')(t.string),
-      startedAt: describeAttribute(
-        'When the run began to read the stream, by the clock that also says when records were extracted',
-      )(Instant),
-      endedAt: describeAttribute('When its last record had been sent, by the same clock')(Instant),
-      certified: describeAttribute('Whether the scan has shown that nothing up to the cutoff is missing')(t.boolean),
-      resumed: describeAttribute(
-        'Whether the run went on with a scan that an earlier run had begun; what that run sent is not counted',
-      )(t.boolean),
-      records: describeAttribute('Records that the run sent, those that it sent again included')(Int64),
+      startedAt: describeAttribute('When the run began to read the stream, by the clock of the extraction times')(
+        Instant,
+      ),
+      endedAt: describeAttribute('When the last record was sent, by the same clock')(Instant),
+      certified: describeAttribute('true if the scan has shown that nothing up to the cutoff is missing')(t.boolean),
+      resumed: describeAttribute('true if the run continued a scan of an earlier run, whose records are not counted')(
+        t.boolean,
+      ),
+      records: describeAttribute('Records that the run sent, including repeated ones')(Int64),
     }),
     optionalAttributes({
-      cutoff: describeAttribute('Time up to which the stream is complete; null where it has none')(Instant),
-      rows: describeAttribute('Rows that they make in a table: of each key those of the newest version')(Int64),
+      cutoff: describeAttribute('Time up to which the stream is complete; null without one')(Instant),
+      rows: describeAttribute('Rows that they make in a table: the newest version of each key')(Int64),
       digest: describeAttribute('Sum of the hashes of these rows, in decimal digits; null if there were too many')(
         t.string,
       ),
-      digestColumns: describeAttribute('What a hash is made of, in this order')(t.string),
+      digestColumns: describeAttribute('Columns that make up a hash, in this order')(t.string),
     }),
   ],
   'SyncAudit',

@@ -14,65 +14,65 @@ const hideable = (Object.keys(privacyResources) as ReadonlyArray<keyof typeof pr
 
 const page = `# Configuration of the source
 
-One JSON object, the same for \`source-feedback\`, \`tap-feedback\` and \`feedback\`. This page is made from
-[spec/source.json](../spec/source.json) and held by a test. A wrong value is answered by its key path; a key that
-means nothing is named in a warning.
+One JSON object configures \`source-feedback\`, \`tap-feedback\` and \`feedback\`. These are all its keys; a test
+generates this page from [spec/source.json](../spec/source.json). An error names the path of a wrong key, and a warning
+names unknown ones.
+
+> **Most people need only this.** \`base_url\`, \`credentials\` and \`start_date\`; \`feedback init\` writes them.
 
 ${settingsTable(sourceFormat.spec)}
 
-A key without a value in this table and the next may be left out; where it lies inside a group, its meaning names the
-default. \`index\` and \`count\` of \`partition\`, and \`path\` and \`primary_key\` of a lookup, are given together or
-not at all: an empty group, or one with nothing but defaults, as the forms of platforms send it, counts as left out.
-So does an empty text.
+Only keys marked *required* must be there, those of \`credentials\` as their \`auth_type\` says. Give \`index\` and \`count\` of
+\`partition\`, and \`path\` and \`primary_key\` of a lookup, together or not at all. An empty string, an empty group, or a
+group with only defaults counts as left out, since the forms of platforms send such groups.
 
 ## Lookups
 
-\`lookups.sources: true\` and \`lookups.locations: true\` need nothing else where the service offers these operations
-as deployments have been seen to; \`{"enabled": true}\` says the same where a form takes no bare \`true\`, and other
-keys beside \`enabled\` change what differs. \`false\`, or \`{"enabled": false}\`, turns a lookup off and keeps its
-other keys.
+\`lookups.sources: true\` and \`lookups.locations: true\` are enough for the operations that deployments usually offer.
+\`{"enabled": true}\` means the same, for forms that take no bare \`true\`; add other keys for what differs. \`false\`,
+or \`{"enabled": false}\`, turns a lookup off.
 
-- \`sources: true\` reads \`GET /api/reputation/v1/sources\` into \`sources\`. Where the service refuses it (400, 401,
-  403, 404, an application error, an empty list, or none of records with integer ids), a warning says so and the
-  sources come from the reviews, as without it.
-- \`locations: true\` reads \`GET /api/v2/entity/locations\` into the stream \`managed_locations\`, which is there
-  only then.
+- \`sources: true\` reads \`GET /api/reputation/v1/sources\` into \`sources\`. If the service refuses (400, 401, 403,
+  404, an application error, an empty list, or no records with integer ids), a warning says so and the sources come
+  from the reviews.
+- \`locations: true\` reads \`GET /api/v2/entity/locations\` into the stream \`managed_locations\`, which exists only
+  then.
 
-A lookup with \`paging\` is asked for page by page. It ends with the number of pages that the answer reports at
-\`paging.total_pages_path\`, or with a page that is shorter than the others, empty or without a record that is new; a
-first page that is short, and a last page that is full, are followed by one more request. A list of several pages is
-read twice, since a record that is removed meanwhile shifts the others onto pages that were read before; if the second
-reading lacks any record of the first, it is read again, up to five times. A warning says so. A list that still
-changes fails its stream as transient; one that does not end within 1000 pages, or whose pages repeat though the
-service reports more of them, fails it as a wrong config.
+A lookup with \`paging\` is read page by page. It ends after the number of pages that the response reports at
+\`paging.total_pages_path\`, or at a page that is shorter than the others, empty, or without a new record; one more
+request follows a short first page and a full last page. A list of several pages is read twice, since a removed record
+shifts the others onto pages already read. If the second reading lacks a record of the first, the list is read again,
+up to five times, with a warning. If it still changes, the stream fails as transient. If it does not end within 1000
+pages, or its pages repeat although the service reports more, the stream fails as a config error.
 
 ## Privacy
 
-\`privacy.drop\` leaves attributes out, \`privacy.hash\` lets them leave as HMAC-SHA-256 in hex under
-\`privacy.hash_key\`: the same value gives the same hash, in every stream and every run. Both happen to the service's
-answer itself, before records are made of it: whatever is derived from it (parts of reviews, logs, the state with its
-digests, a snapshot) never sees the original. A hashed attribute is declared a string, null stays null; a dropped one
-is gone from the schema.
+\`privacy.drop\` leaves attributes out. \`privacy.hash\` replaces them by their HMAC-SHA-256 in hex under
+\`privacy.hash_key\`: the same value gives the same hash, in every stream and every run. Both change the service's
+response itself, so nothing made from it (parts of reviews, logs, the state, a snapshot) contains the original. A hashed
+attribute becomes a string, and null stays null; a dropped one disappears from the schema.
 
-A path names an attribute of what the service answers; arrays are walked. The same words may come through several of
-the service's operations, a comment for one: name them in each. \`check\` refuses paths that do not exist, keys and
-cursors, what \`entities.from_reviews\` finds entities by, and to hash a part that other streams are made of, and says
-what would be right. These can be hidden:
+A path names an attribute of the service's responses and applies to every item of an array. Several operations may return
+the same words, such as a comment: name them in each. \`check\` refuses paths that do not exist, keys and cursors, the
+attributes that \`entities.from_reviews\` uses, and hashing a part from which other streams are made; it says what to
+write instead. You can hide these:
 
 ${hideable}
 
-Of a deletion there is nothing but its key and cursor. The fields of a configured lookup are not known beforehand:
-deselect the attribute \`record\` to leave them out. Where an attribute of \`export.source\` is hidden, sources come
-from the reviews alone. Attributes that this version does not know cannot be named either:
-\`on_unknown_attribute: drop\` leaves them out of a record; those inside an object stay there unless it is dropped.
+A deletion has only its key and cursor. The fields of a configured lookup are unknown beforehand: deselect the attribute
+\`record\` to leave them out. If you hide an attribute of \`export.source\`, sources come from the reviews only. You
+cannot name attributes that this version does not know: \`on_unknown_attribute: drop\` leaves them out of a record, but
+those inside an object stay unless you drop the object.
 
-A list or an object can also be given as JSON text, in a file as in the environment: some platforms keep every setting
-as text. A list may be words between commas. A key that does not belong to the chosen \`credentials.auth_type\`, and a
-variable with our prefix that stands for no key, are named in a warning.
+## Other forms
+
+Since some platforms keep every setting as text, a list or an object may also be JSON text, and a list may be words
+separated by commas.
 
 Every key can also come from the environment: \`--config ENV\` reads \`FEEDBACK_BASE_URL\` and so on, \`tap-feedback\`
-reads \`TAP_FEEDBACK_BASE_URL\`; with \`_FILE\` at its end, such a variable names a file that holds the value.
-[running.md](running.md#in-a-container) shows both.
+reads \`TAP_FEEDBACK_BASE_URL\`. With \`_FILE\` at its end, a variable names a file that holds the value.
+[running.md](running.md#in-a-container) shows both. A warning names variables with this prefix that match no key, and
+keys that don't belong to the chosen \`credentials.auth_type\`.
 `
 
 it('docs/config.md has the settings of the spec', async () => {

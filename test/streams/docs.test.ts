@@ -7,7 +7,7 @@ import { createSourceEnv, locationsFromReviews, readAll } from '../support/in-pr
 import { openMemorySnapshot } from '../support/snapshot-messages'
 import { formatStreamDoc } from '../support/streams-doc'
 
-const sharedCosts = 'no requests of its own: all selected streams that are made of reviews share those of `reviews`'
+const sharedCosts = 'no requests of its own: all streams made from reviews share those of `reviews`'
 
 const descriptions: Readonly<Record<string, { readonly what: string; readonly costs: string }>> = {
   deleted_reviews: {
@@ -24,23 +24,22 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
   providers: { what: 'Providers (physicians) that reviews name.', costs: sharedCosts },
   sources: {
     what:
-      'Sources that reviews came from. With `lookups.sources: true` the sources that the service ' +
-      'lists, at each run, with the same key and cursor (`reviewModifiedTime` is then the time of the ' +
-      'lookup) and all other fields in one object `record`; where the service refuses the lookup, a ' +
-      'warning says so and they come from reviews. With an operation of its own in `lookups.sources`, ' +
-      'the answer of that: full refresh, the configured key as text, and all other fields in `record`.',
-    costs: `${sharedCosts}; one request with a lookup, or those of its pages`,
+      'Sources that reviews came from. With `lookups.sources: true`, each run reads the list of the service instead: ' +
+      'same key and cursor (`reviewModifiedTime` is the time of the lookup), all other fields in one object `record`. ' +
+      'If the service refuses, a warning says so and they come from reviews. With another operation in ' +
+      '`lookups.sources`, the stream is a full refresh with the configured key as text and all other fields in `record`.',
+    costs: `${sharedCosts}; with a lookup, one request for each of its pages`,
   },
   categories: {
     what:
       'Categories and sub-categories of the sentiments in reviews. With ' +
-      '`lookups.categories` in the config, a lookup as in `sources`.',
-    costs: `${sharedCosts}; one request with a lookup, or those of its pages`,
+      '`lookups.categories` in the config, they are looked up as in `sources`.',
+    costs: `${sharedCosts}; with a lookup, one request for each of its pages`,
   },
   questions: {
     what:
-      'Questions that reviews answer. The key is the question code, or without one the question and its type. A run ' +
-      'sends each wording of a question once; the one read last stays.',
+      'Questions that reviews answer. The key is the question code or, without one, the question and its type. A run ' +
+      'sends each wording of a question once; the last one stays.',
     costs: sharedCosts,
   },
   review_contents: { what: 'Questions and responses of reviews, one row for each.', costs: sharedCosts },
@@ -51,49 +50,49 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
   comments: {
     what: 'Comments on persons, locations and roll-up entities, with the responses to them (operations 2 and 3).',
     costs:
-      'one or two requests for up to 50 entities if their comments since ' +
-      'feedback_lookback_days before their cursor fit one page, in a first read ' +
-      'up to three; one or two more for each page of an entity that has more',
+      'one or two requests for up to 50 entities if their comments since feedback_lookback_days before their cursor ' +
+      'fit one page (up to three in a first read); one or two more for each further page of an entity',
   },
   transparency_reviews: {
     what: 'Reviews of persons, locations and roll-up entities as the public sees them (operation 1).',
     costs:
-      'one request for each entity without reviews since feedback_lookback_days before ' +
-      'its cursor, two if these fit one page; one or two more for each further page',
+      'for each entity, one request if it has no reviews since feedback_lookback_days before its cursor, two if they ' +
+      'fit one page, and one or two more for each further page',
   },
   entity_ratings: {
     what:
       'The summary of each entity: overall rating, ratings by category and their distribution ' +
-      '(operations 2 and 3). Several blocks of one id in an answer are one row, with the ratings ' +
-      'of all of them; a member that an answer lists beside its roll-up has a row under its own id.',
+      '(operations 2 and 3). If a response has several blocks for one id, they become one row with the ratings ' +
+      'of all; a member listed beside its roll-up has a row of its own.',
     costs: 'one request for up to 50 entities',
   },
   managed_locations: {
     what:
-      'The locations that the service manages, active ones only, as `lookups.locations` lists them; the stream is ' +
-      'there only with that. A location without a code has its id as `code`, with the `codeType` id; one with the ' +
-      'code and type of another too, and a warning says so. One with a code and no type has the `codeType` none.',
+      'The active locations that the service manages; the stream exists only with `lookups.locations`. A location ' +
+      'without a code has its id as `code` and `id` as `codeType`; so has one that shares code and type with another, ' +
+      'with a warning. A code without a type has the `codeType` `none`.',
     costs:
-      'one or two requests for up to 100 locations; one for each further 100, all of them twice or, while ' +
-      'the list changes, up to five times, since a location that is removed meanwhile shifts the others',
+      'one or two requests for up to 100 locations, one for each further 100; a longer list is read twice, or up to ' +
+      'five times while it changes, since a removed location shifts the others',
   },
   sync_audit: {
     what:
-      'What each run has sent: a record for each stream that it has read to its end, by ' +
-      'which a warehouse can tell that all of it has arrived ([proof.md](proof.md)). The ' +
-      'stream is there only with `audit: true`, and is read last.',
+      'What each run sent: a record for each stream that it finished, so that a warehouse can check that everything ' +
+      'has arrived ([proof.md](proof.md)). The stream exists only with `audit: true`, and comes last.',
     costs: 'no requests',
   },
 }
 
 const intro = `# Streams
 
-Every stream that the source reads. A test generates this page from the codecs. Types are those of the JSON schemas in
-[catalog/](../catalog); every attribute except keys and cursor may be null or absent. Times are in UTC.
+Every stream that the source reads, with its attributes, key, cursor and cost. A test generates this page from the code;
+the JSON schemas are in [catalog/](../catalog). Any attribute except keys and cursor may be null or absent. Times are in UTC.
 
-A child record has the \`reviewModifiedTime\` of the version of its review that it was read from. When a review changes,
-the children that it no longer has are not sent again, and a warehouse still has them. This query gives only the current
-ones:
+> **Most people need only this.** Select all streams and sync them incrementally: each run sends only what has changed.
+> \`feedback sync\` needs none of the SQL below.
+
+A child record carries the \`reviewModifiedTime\` of the version of its review. When a review changes, the children that
+it lost are not sent again and stay in a warehouse. This query gives the current ones:
 
 \`\`\`sql
 SELECT child.*
@@ -105,32 +104,30 @@ LEFT JOIN "deleted_reviews" AS deletion
 WHERE deletion."id" IS NULL
 \`\`\`
 
-The names are quoted, since PostgreSQL and others fold unquoted ones. Where a loader has stored them in lower case, as
-PyAirbyte and some targets do, write them in lower case unless the database is DuckDB, which minds neither. BigQuery
-quotes with backticks.
+The quotes keep the case of the names. If your loader wrote them in lower case, as PyAirbyte and some targets do, write
+them in lower case (DuckDB accepts both). BigQuery quotes with backticks.
 
-The later of a review and its deletion counts. At the same millisecond the review wins, since the service serves only
-reviews that are not deleted: it has been restored. Tombstones (\`deletes: tombstones\`) and the snapshot follow the
-same rule.
+Of a review and its deletion, the later counts. At the same millisecond the review does: it has been restored, since the
+service serves only reviews that are not deleted. Tombstones (\`deletes: tombstones\`) and the snapshot follow the same
+rule, and \`feedback snapshot\` and \`feedback sync\` apply it for you.
 
-\`feedback snapshot\` and \`feedback sync\` do this themselves.
+## Streams by entity
 
-\`comments\`, \`transparency_reviews\` and \`entity_ratings\` are read by entity: the persons, locations and roll-ups
-that \`entities\` in the config names, and with \`entities.from_reviews\` those that reviews name (if no selected stream
-is made of reviews, the source searches them once, and later only the new ones).
+\`comments\`, \`transparency_reviews\` and \`entity_ratings\` are read for each person, location and roll-up that
+\`entities\` in the config names, and with \`entities.from_reviews\` for those that reviews name. If no selected stream
+comes from reviews, the source searches all reviews for them once, and later only the new ones.
 
-1. Each entity has its own cursor, and each run goes back \`feedback_lookback_days\` from it (at least a day), because a
-   late response does not change the time of a row; the rows are sent only if one of them is new or has changed.
-2. Up to 50 entities are asked for together, and those that one answer does not have completely are read one by one, in
-   steps of time that fit a page; only a service that ignores \`fromDate\` and \`toDate\` is read page by page, by
-   \`scrollKey\` or \`page\`, until two readings agree.
-3. We promise every row that is there during the whole run, if the service applies the dates, or if its keys or pages
-   lead to the end.
-4. Where that cannot be shown, a warning names the entity and what was seen, its state stays where it is, the other
-   entities are read, and the next run asks again; a full refresh ends INCOMPLETE then, since it would delete the
-   entity's rows.
-5. We don't promise deletions, of which the service does not tell here (a deleted comment stays in the warehouse until
-   the stream is refreshed), and rows older than the days in which a service answers, which a warning tells.
+- Each entity has its own cursor. Each run starts \`feedback_lookback_days\` before it (at least a day), because a late
+  response does not change the time of a row. An entity's rows are sent only if one of them is new or changed.
+- One request asks for up to 50 entities. Entities whose rows did not all fit are read one by one, in time ranges that
+  fit a page. If the service ignores \`fromDate\` and \`toDate\`, they are read page by page, by \`scrollKey\` or \`page\`,
+  until two readings agree.
+- No row is missing that was there during the whole run, provided that the service applies the dates, or that its keys or
+  pages lead to the end.
+- If this cannot be shown, a warning names the entity and what was seen. Its state stays, the other entities are read,
+  and the next run asks again. A full refresh ends INCOMPLETE, since it would delete the entity's rows.
+- The service reports no deletions here: a deleted comment stays in the warehouse until you refresh the stream. Rows older
+  than the service's own limit in days are not read; a warning says so.
 `
 
 it('docs/streams.md shows every stream with its attributes and an example', async () => {

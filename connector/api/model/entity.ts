@@ -30,8 +30,8 @@ export type OverallRating = t.TypeOf<typeof OverallRating>
 /** The public answer to a reviewer. */
 export const AnnotationResponse = optionalAttributes({
   responseText: describeAttribute('The answer')(t.string),
-  respondedBy: describeAttribute('Who answered, a name')(t.string),
-  respondedTime: describeAttribute('When it was answered, as the service writes it')(t.string),
+  respondedBy: describeAttribute('Name of the person who answered')(t.string),
+  respondedTime: describeAttribute('When it was answered, as the service sends it')(t.string),
 })
 
 const commonAttributes = {
@@ -115,7 +115,7 @@ export const CommentsEntity = t.intersection(
     EntitySummary,
     optionalAttributes({
       comments: describeAttribute('Its comments')(t.readonlyArray(Comment)),
-      totalPages: describeAttribute('Pages of this size there are')(Int64),
+      totalPages: describeAttribute('Number of pages of this size')(Int64),
     }),
   ],
   'CommentsEntity',

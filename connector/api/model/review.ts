@@ -52,14 +52,14 @@ export const Sentiment = optionalAttributes({
 
 export const Liability = optionalAttributes({
   liabilityId: describeAttribute('Liability id')(Int64),
-  severity: describeAttribute('How grave it is')(
+  severity: describeAttribute('Its severity')(
     optionalAttributes({
       level: describeAttribute('1 low, 2 medium, 3 high')(Int64),
       name: describeAttribute('low, medium or high')(t.string),
     }),
   ),
   categoryName: describeAttribute('Liability category, such as Negligence')(t.string),
-  justification: describeAttribute('Why the text was taken for a liability')(t.string),
+  justification: describeAttribute('Why the text counts as a liability')(t.string),
 })
 
 export const Content = optionalAttributes({

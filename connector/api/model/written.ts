@@ -92,7 +92,7 @@ export const VisitRecord = annotate({ required: ['email', 'locationCode', 'npi']
     zipCode: describeAttribute('Postal code')(t.string),
     customerUniqueId: describeAttribute('Unique customer id; may equal medicalRecordId')(t.string),
     medicalRecordId: describeAttribute('Medical record number; takes precedence over customerUniqueId')(t.string),
-    visitTime: describeAttribute('When the visit was, ISO 8601; used for campaign timing')(t.string),
+    visitTime: describeAttribute('Time of the visit, ISO 8601; used for campaign timing')(t.string),
     visitRecordId: describeAttribute('Unique id of the visit; makes the event idempotent')(t.string),
     locationName: describeAttribute('Name of the hospital, restaurant, hotel and so on')(t.string),
     locationCode: describeAttribute('Location code agreed with the operator of the service')(t.string),

@@ -26,7 +26,7 @@ export const EntityColumns = t.intersection([
     entityType: describeAttribute('Identifier family of the entity: person, location or entity (a roll-up)')(
       enumField('person', 'location', 'entity'),
     ),
-    entityId: describeAttribute('The identifier by which the entity was requested')(t.string),
+    entityId: describeAttribute('Identifier used to request the entity')(t.string),
   }),
   optionalAttributes({ entityName: describeAttribute('Display name of the entity')(t.string) }),
 ])
