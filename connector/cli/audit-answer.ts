@@ -32,8 +32,8 @@ export const answerOption = {
   type: 'string',
   value: 'FILE',
   help:
-    'Instead of a statement, say what the answer of one means, as CSV ' +
-    'or JSON; - is stdin. Takes --json, and needs no other option',
+    'Instead of a statement, explain the answer of one, as CSV or JSON; - is stdin. Takes --json, needs no ' +
+    'other option',
 } as const
 
 /** What `feedback audit --answer FILE` runs. */

@@ -61,7 +61,7 @@ const requireFeedbackBucket = (text: string): string => {
 
 const statementCommand = defineCommand({
   name: 'audit',
-  summary: 'Prints SQL that holds a table of a warehouse against the service, row by row, without moving its data.',
+  summary: 'Prints SQL that compares a table of your warehouse with the service, row by row, without moving data.',
   options: {
     config: configOption,
     stream: {
@@ -92,15 +92,13 @@ const statementCommand = defineCommand({
     state: {
       type: 'string',
       value: 'FILE',
-      help:
-        'The state that the last load ended with: the table is held ' +
-        'against the service as of the time that this state has reached',
+      help: 'The state of the last load: compare with the service as of the time that it has reached',
     },
-    cutoff: { type: 'string', value: 'TIME', help: 'As of this time instead; if both are left out, as of now' },
+    cutoff: { type: 'string', value: 'TIME', help: 'Compare as of this time instead; without both, as of now' },
     deletions: {
       type: 'string',
       value: 'TABLE',
-      help: 'The table of deleted_reviews, where the reviews that it names still lie in the table',
+      help: 'The table of deleted_reviews, if the reviews it names are still in the table',
     },
     'all-versions': {
       type: 'boolean',
@@ -111,14 +109,14 @@ const statementCommand = defineCommand({
       type: 'string',
       value: 'NAME,…',
       help:
-        'With --deep: leave out these columns, or members of them such ' +
-        'as location.name, which the table lacks or keeps in another way',
+        'With --deep: skip these columns, or members such as location.name, which the table lacks or stores ' +
+        'differently',
     },
     buckets: { type: 'string', value: 'N', help: `Number of buckets of ids, default ${defaultBuckets}` },
     ids: {
       type: 'string',
       value: 'BUCKET,…',
-      help: 'Print the statement that names what differs in these buckets',
+      help: 'Print the statement that lists the differences in these buckets',
     },
     forgotten: forgottenOption,
     window: {
@@ -129,13 +127,13 @@ const statementCommand = defineCommand({
         `an entity and a ${auditWindows.join(' or a ')}, default month`,
     },
     'id-column': { type: 'string', value: 'NAME', help: "The column of the review's id" },
-    'id-type': { type: 'string', value: 'TYPE', help: `How it holds the id: ${idTypes.join(', ')}` },
+    'id-type': { type: 'string', value: 'TYPE', help: `The type of that column: ${idTypes.join(', ')}` },
     'version-column': { type: 'string', value: 'NAME', help: "The column of the review's modification time" },
     'version-type': {
       type: 'string',
       value: 'TYPE',
       help:
-        `How it holds the time: ${timeTypes.join(', ')}; timestamp ` +
+        `The type of that column: ${timeTypes.join(', ')}; timestamp ` +
         'has no zone, text is ISO 8601, millis counts from 1970',
     },
     'time-zone': {
@@ -152,8 +150,8 @@ const statementCommand = defineCommand({
       type: 'string',
       value: 'FILE',
       help:
-        'Instead of a statement, write what repairs the rows of this file ' +
-        'into --folder: the answer of the statement of --ids, as CSV or JSON',
+        'Instead of a statement, write repair files into --folder for the rows in FILE: the answer of an --ids ' +
+        'statement, as CSV or JSON',
     },
     folder: { type: 'string', value: 'FOLDER', help: 'Where --repair writes its files; default audit-repair' },
     seed: {
@@ -176,11 +174,11 @@ const statementCommand = defineCommand({
       '--table public.reviews --repair answer.csv --folder repair --state state.json',
   ],
   notes:
-    'The ids and versions of all reviews, or the ids and times of the feedback of every ' +
-    'entity, are read so that none is missed; nothing is sent to the warehouse. Run the ' +
-    'statement there: no rows mean that the table equals the service as of the time that it ' +
-    'names. Exit status: 0 the statement was printed, 75 or 78 the service could not be read; ' +
-    'of --answer: 0 the table equals the service, 1 it differs, 78 the file is no answer.',
+    'Reads the ids and versions of all reviews, or the ids and times of the feedback of every ' +
+    'entity, and sends nothing to the warehouse. Run the statement there: no rows mean that the ' +
+    'table equals the service as of the time that it names. Exit status: 0 the statement was ' +
+    'printed, 75 or 78 the service could not be read; with --answer: 0 the table equals the ' +
+    'service, 1 it differs, 78 the file is no answer.',
   run: async (io, { options }) => {
     chooseWord('stream', allStreams, options.stream)
     if (options.state !== undefined && options.cutoff !== undefined)

@@ -26,7 +26,7 @@ type CheckReport = {
 
 export const checkCommand = defineCommand({
   name: 'check',
-  summary: 'Says whether a configuration works, and what a run will meet: token, pages, windows, how many reviews.',
+  summary: 'Checks a configuration, and what a run will find: token, pages, windows, number of reviews.',
   options: {
     config: configOption,
     select: selectOption,
@@ -34,10 +34,8 @@ export const checkCommand = defineCommand({
   },
   examples: ['feedback check --config config.json', 'feedback check --config ENV --select reviews --json'],
   notes: [
-    'Asks each operation for a few rows, then finds out more with at most 36 further requests, ' +
-      'at most those that a minute of the',
-    'configured rate has left. It changes nothing and ends after a minute at the latest. ' +
-      'docs/first-sync.md explains every message.',
+    'Asks each operation for a few rows, then sends at most 36 more requests, within the configured rate. It',
+    'changes nothing and takes at most a minute. docs/first-sync.md explains every message.',
     'Exit status: 0 everything works, 78 someone must change something, 75 check again later.',
   ].join('\n'),
   run: async (io, { options }) => {

@@ -25,15 +25,15 @@ const toKeptVersions = (text = 'newest'): KeptVersions => {
 
 export const compactCommand = defineCommand({
   name: 'compact',
-  summary: 'Rewrites a snapshot or a lake, so that it takes no more room than it needs.',
+  summary: 'Rewrites a snapshot or a lake to free disk space.',
   options: {
     ...placeOptions,
     keep: {
       type: 'string',
       value: 'VERSIONS',
       help:
-        'With --lake: the versions of rows that stay: newest, all, ' +
-        'or 30d for those of the last 30 days; newest if left out',
+        'With --lake: which versions of rows stay: newest, all, or 30d for those of the last 30 days; newest if ' +
+        'left out',
     },
     json: { type: 'boolean', help: 'Print the sizes as JSON' },
   },
@@ -42,11 +42,11 @@ export const compactCommand = defineCommand({
     'feedback compact --lake ducklake:postgres:dbname=lake --keep 30d',
   ],
   notes:
-    'The new file is compared with the old one, table by table, and takes its place at once; ' +
-    'until then it needs its size on the same disk. In a lake, versions of rows are removed ' +
-    'and small files joined, and AT (VERSION => …) reaches back to here; no run may write ' +
-    'meanwhile, and queries of older versions fail. Exit status: 0, 75 another process uses ' +
-    'the file or the lake, or the disk is full, 78 it cannot be read or replaced.',
+    'The new file is compared with the old one, table by table, and then replaces it; until then ' +
+    'it needs space on the same disk. In a lake, old versions of rows are removed and small files ' +
+    'joined: let no run write meanwhile. AT (VERSION => …) then reaches no further back than this. ' +
+    'Exit status: 0, 75 another process uses the file or the lake, or the disk is full, 78 it cannot ' +
+    'be read or replaced.',
   run: async (io, { options }) => {
     const place = requirePlace('feedback compact', options)
     const opening = toSnapshotOptions(io, options)

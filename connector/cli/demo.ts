@@ -55,13 +55,13 @@ export const demoCommand = defineCommand({
   options: {
     full: {
       type: 'boolean',
-      help: 'Also read the streams by entity (comments, transparency reviews, ratings), with 10_000 reviews',
+      help: 'Also read the streams by entity (comments, transparency reviews, ratings), with 10,000 reviews',
     },
-    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; default 2_000' },
+    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; default 2,000' },
     like: {
       type: 'string',
       value: 'KIND',
-      help: 'specification, the default, or published, as feedback sandbox has it',
+      help: 'specification (the default) or published, as for feedback sandbox',
     },
   },
   examples: ['feedback demo', 'feedback demo --full', 'feedback demo --like published'],

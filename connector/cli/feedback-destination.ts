@@ -55,7 +55,7 @@ export const destinationSpecCommand = defineCommand({
 
 export const destinationCheckCommand = defineCommand({
   name: 'check',
-  summary: 'Says whether the configuration works: address, token, permission for each operation.',
+  summary: 'Checks the configuration: address, token, permission for each operation.',
   options: { config: configOption },
   run: async (io, { options }) => {
     const config = await loadConfig(io, destinationFormat, options.config, variablePrefix)
@@ -84,7 +84,7 @@ const resendOption = {
 } as const satisfies CommandOption
 
 const resendNotes =
-  'With --resend: 0 also when some records are rejected again, 1 when all are. If the run fails (1), FILE is as it was.'
+  'With --resend: 0 even if some records are rejected again, 1 if all are. If the run fails (1), FILE is unchanged.'
 
 export const destinationWriteCommand = defineCommand({
   name: 'write',

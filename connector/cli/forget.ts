@@ -65,28 +65,26 @@ const formatReceipt = ({ time, asked, removed, files, not_searched, lake }: Forg
 
 export const forgetCommand = defineCommand({
   name: 'forget',
-  summary: 'Erases what a snapshot holds of a person, and keeps later runs from bringing it back.',
+  summary: "Erases a person's reviews from a snapshot, and keeps later runs from bringing them back.",
   options: {
     ...placeOptions,
     review: {
       type: 'string',
       value: 'ID,…',
       multiple: true,
-      help: 'The reviews to forget, with all that belongs to them',
+      help: 'Reviews to forget, with everything that belongs to them',
     },
     'visit-record': {
       type: 'string',
       value: 'ID,…',
       multiple: true,
-      help: 'Forget every review that names one of these visits, now or later, as the file shows visitRecordId',
+      help: 'Forget every review of these visits, now and later; ID is visitRecordId as the file shows it',
     },
     exports: {
       type: 'string',
       value: 'PATH',
       multiple: true,
-      help:
-        'Also clean this Parquet file (its name ends in .parquet), all those in ' +
-        'this folder, or this file of dead letters; may be given several times',
+      help: 'Also clean this .parquet file, all of them in this folder, or this dead-letter file; may be repeated',
     },
     json: { type: 'boolean', help: 'Print the receipt as JSON' },
   },
@@ -96,11 +94,10 @@ export const forgetCommand = defineCommand({
     'feedback forget --lake ducklake:postgres:dbname=lake --review 9007199254742043',
   ],
   notes:
-    'The file is rewritten without the rows, which needs its size on the same disk, and takes ' +
-    'the place of the old one at once. In a lake, the files that held the rows are written anew, ' +
-    'and older versions that had them are expired. Stopped at any moment, the same command ' +
-    'finishes. Exit status: 0 it is done, also where no row was found; 75 another process uses ' +
-    'the file or the lake, or the disk is full; 78 the file cannot be read or replaced.',
+    'A copy without the rows replaces the file, which needs space on the same disk. In a lake, the ' +
+    'files that held the rows are rewritten, and older versions that had them expire. If it is ' +
+    'stopped, run the same command again. Exit status: 0 done, even if no row was found; 75 another ' +
+    'process uses the file or the lake, or the disk is full; 78 the file cannot be read or replaced.',
   run: async (io, { options }) => {
     const request = {
       reviews: readReviewIds(options.review),

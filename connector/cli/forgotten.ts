@@ -7,8 +7,8 @@ export const forgottenOption = {
   type: 'string',
   value: 'PLACE',
   help:
-    'The DuckDB file, or the lake (ducklake:…), in which feedback forget has erased ' +
-    'reviews: none of them is expected in the table, although the service has it',
+    'The DuckDB file or lake (ducklake:…) where feedback forget erased reviews: the table should lack them, ' +
+    'although the service has them',
 } as const
 
 /** Leaves out of what an audit reads of the service what was forgotten in a file, and says how much that was. */

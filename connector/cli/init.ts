@@ -35,14 +35,14 @@ const options = {
   'token-url': {
     type: 'string',
     value: 'URL',
-    help: 'With --auth application: where tokens are issued; left out, the usual path',
+    help: 'With --auth application: where tokens are issued; the usual path if left out',
   },
   'secret-in': {
     type: 'string',
     value: 'env|file',
     help:
-      'Where the token or secret is kept: in a variable, or in the file, ' +
-      'which only you can read; default file if it is given, else env',
+      'Where to keep the token or secret: in a variable, or in the file, which only you can read; default file ' +
+      'if one is given, else env',
   },
   'secret-file': { type: 'string', value: 'FILE', help: 'Take the token or secret from this file; - is stdin' },
   force: { type: 'boolean', help: 'Replace an existing file' },
@@ -53,7 +53,7 @@ type InitOptions = ParsedOptions<typeof options>['options']
 
 export const initCommand = defineCommand({
   name: 'init',
-  summary: 'Writes a configuration: asks for what is missing, or takes everything from options.',
+  summary: 'Writes a configuration, and asks for what the options leave out.',
   options,
   examples: [
     'feedback init',

@@ -56,8 +56,8 @@ const memoryLimitOption = {
   type: 'string',
   value: 'SIZE',
   help:
-    'What DuckDB may use at most, such as 512MB or 1GiB; a quarter of ' +
-    "the machine's or the container's memory if left out, at most 1GiB",
+    "Most memory for DuckDB, such as 512MB or 1GiB; if left out, a quarter of the machine's or container's, " +
+    'at most 1GiB',
 } as const satisfies CommandOption
 
 /** What every verb takes that opens a snapshot; `toSnapshotOptions` reads it. */
@@ -70,8 +70,8 @@ export const placeOptions = {
     type: 'string',
     value: 'LAKE',
     help:
-      'In place of --db: a DuckLake by its catalogue, ducklake:postgres:dbname=… ' +
-      "or ducklake:FILE; PostgreSQL's own variables (PGHOST, PGPASSWORD …) count",
+      "Instead of --db: a DuckLake by its catalogue, ducklake:postgres:dbname=… or ducklake:FILE; PostgreSQL's " +
+      'variables (PGHOST, PGPASSWORD …) apply',
   },
   data: {
     type: 'string',
@@ -84,8 +84,8 @@ export const placeOptions = {
     type: 'string',
     value: 'FOLDER',
     help:
-      "With --lake: where DuckDB's extensions are, or their packages " +
-      'from PyPI; FEEDBACK_DUCKDB_EXTENSIONS or ~/.duckdb if left out',
+      "With --lake: folder of DuckDB's extensions or of their PyPI packages; FEEDBACK_DUCKDB_EXTENSIONS or " +
+      '~/.duckdb if left out',
   },
   ...fileOptions,
 } as const satisfies CommandOptions
@@ -96,7 +96,7 @@ export const readPlaceOptions = {
   at: {
     type: 'string',
     value: 'VERSION',
-    help: 'With --lake: the lake as it was after this commit; the newest if left out',
+    help: 'With --lake: the lake as of this version; the newest if left out',
   },
 } as const satisfies CommandOptions
 
@@ -149,7 +149,7 @@ export const regionsOption = {
 export const scalesOption = {
   type: 'string',
   value: 'FILE',
-  help: 'A CSV file with the columns question_id, lowest, highest and, where it is not the highest, best',
+  help: 'A CSV file with the columns question_id, lowest, highest and, if it is not the highest, best',
 } as const satisfies CommandOption
 
 export const historyOption = {
@@ -161,7 +161,9 @@ export const historyOption = {
 export const inputCatalogOption = {
   type: 'string',
   value: 'FILE',
-  help: "The run's configured catalog; without it only our own streams are known, and Singer messages need none",
+  help:
+    "The run's configured catalog; without it, only streams of this connector are known. " +
+    'Singer messages need none',
 } as const satisfies CommandOption
 
 /** The version in package.json. */

@@ -60,7 +60,7 @@ type QueryOptions = {
 
 export const queryCommand = defineCommand({
   name: 'query',
-  summary: 'Answers a named question about a snapshot, or a query in SQL; changes nothing and reaches no other file.',
+  summary: 'Answers a named question about a snapshot, or runs SQL on it; changes nothing and opens no other file.',
   operands: '[QUESTION | SQL]',
   options: {
     ...readPlaceOptions,
@@ -71,12 +71,12 @@ export const queryCommand = defineCommand({
     format: {
       type: 'string',
       value: rowFormats.join('|'),
-      help: 'How to write the rows; by the ending of --out if left out, else a table',
+      help: 'Format of the rows; if left out, by the ending of --out, else a table',
     },
     out: { type: 'string', value: 'FILE', help: 'Write them into this file; an existing one is replaced' },
     spreadsheet: {
       type: 'boolean',
-      help: 'With csv: an apostrophe before a text that a spreadsheet would run as a formula, and a byte order mark',
+      help: 'With csv: add a byte order mark, and an apostrophe before text that a spreadsheet would run as a formula',
     },
     json: {
       type: 'boolean',

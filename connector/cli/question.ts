@@ -17,7 +17,7 @@ export const questionOptions = {
   provider: { type: 'string', value: 'ID|NAME', help: 'With a question: only this provider' },
   owner: { type: 'string', value: 'NAME|MAIL', help: 'With a question: only tasks of this owner' },
   month: { type: 'string', value: 'YYYY-MM', help: 'With a question: only this month' },
-  limit: { type: 'string', value: 'N', help: 'At most so many rows' },
+  limit: { type: 'string', value: 'N', help: 'At most this many rows' },
 } as const
 
 /** One word is the name of a question: SQL has more. */

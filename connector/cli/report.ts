@@ -31,7 +31,7 @@ import { escapeControls, formatJson } from './table'
 
 export const reportCommand = defineCommand({
   name: 'report',
-  summary: 'Writes a report of one month beside the month before, and whether the checks of the snapshot pass.',
+  summary: 'Writes a report that compares a month with the month before.',
   options: {
     ...readPlaceOptions,
     out: { type: 'string', value: 'FILE', help: 'Write the report into this file; an existing one is replaced' },
@@ -41,7 +41,7 @@ export const reportCommand = defineCommand({
     format: {
       type: 'string',
       value: reportFormats.join('|'),
-      help: 'A page, Markdown, JSON or CSV; by the ending of --out if left out, else a page',
+      help: 'A page, Markdown, JSON or CSV; if left out, by the ending of --out, else a page',
     },
     json: { type: 'boolean', help: 'The same as --format json' },
   },
@@ -51,10 +51,9 @@ export const reportCommand = defineCommand({
     `feedback report --db reviews.duckdb --json | jq '.owners[] | [.name, .figures.open_tasks.value]'`,
   ],
   notes:
-    'The page contains everything it shows: it opens without a network, has a light ' +
-    'and a dark theme, and prints. Without --out, Markdown, JSON and CSV go to ' +
-    'stdout. No text of a review is in it without --with-text. Exit status: 0, also ' +
-    'for a month without reviews or if a check fails, which the report then says.',
+    'The page needs no network. Without --out, Markdown, JSON and CSV go to stdout. Texts of ' +
+    'reviews appear only with --with-text. Exit status: 0, even if the month has no reviews or a ' +
+    'check of the snapshot fails, which the report says.',
   run: async (io, { options }) => {
     const { out, month } = options
     const db = requirePlace('feedback report', options)

@@ -100,7 +100,7 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   db: {
     value: 'FILE',
-    help: 'Keeps the data in this file; data that it already holds is served, and the options above have no effect',
+    help: 'Keeps the data in this file; data that is already there is served, and the options above have no effect',
     read: readPattern(/^.+$/s, 'the path of a file, not empty', ([db]) => ({ db })),
   },
   from: {
@@ -110,9 +110,7 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   'memory-limit': {
     value: 'SIZE',
-    help:
-      'What DuckDB may use for the data, such as 512MB; what does ' +
-      'not fit goes to the disk; no limit of ours if left out',
+    help: 'Most memory for the data, such as 512MB; the rest goes to disk; not limited if left out',
     read: (text) => {
       const memoryLimit = parseMemorySize(text)
       return memoryLimit === undefined
@@ -176,14 +174,14 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   like: {
     value: 'KIND',
-    help: 'specification, the default, or published: what deployments do where the specification is silent, see below',
+    help: 'specification (the default), or published: like deployments where the specification is silent, see below',
     read: readPattern(/^(specification|published)$/, 'specification or published', ([kind]) => ({
       like: kind === 'published' ? 'published' : 'specification',
     })),
   },
   'seconds-per-request': {
     value: 'SECONDS',
-    help: "By how much every request moves the service's clock forward, default 0",
+    help: 'Seconds by which each request moves the clock of the service forward, default 0',
     read: readPattern(/^\d{1,6}(?:\.\d{1,3})?$/, 'seconds such as 10', ([seconds]) => ({
       secondsPerRequest: Number(seconds),
     })),

@@ -23,7 +23,7 @@ export const snapshotCommand = defineCommand({
     'reporting-time-zone': {
       type: 'string',
       value: 'ZONE',
-      help: 'The time zone of the days and months in views, report and Parquet folders from now on; UTC at first',
+      help: 'Time zone of days and months in views, report and Parquet folders from now on; UTC until set',
     },
     export: { type: 'string', value: 'parquet', help: 'Read no messages; write each stream as Parquet into FOLDER' },
     partition: {

@@ -18,7 +18,7 @@ import { formatJson, formatSyncOutcome } from './table'
 
 export const syncCommand = defineCommand({
   name: 'sync',
-  summary: 'Reads what is new into a DuckDB file, from the states that the file holds.',
+  summary: 'Reads what is new into a DuckDB file, continuing from the states in it.',
   options: {
     config: configOption,
     ...placeOptions,
@@ -29,7 +29,7 @@ export const syncCommand = defineCommand({
     'start-anew': { type: 'boolean', help: 'Empty a file that holds the data of another service, and read everything' },
     'service-moved': {
       type: 'boolean',
-      help: 'Go on in a file of another service: it is the same one at a new address, or with a new application id',
+      help: 'Continue in this file: the service is the same, at a new address or with a new application id',
     },
     json: { type: 'boolean', help: 'Print the outcome as JSON' },
   },

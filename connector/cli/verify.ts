@@ -89,9 +89,9 @@ export const verifyCommand = defineCommand({
     'feedback verify --db reviews.duckdb --config config.json --repair repair/',
   ],
   notes:
-    'With --config, the ids and times of all reviews are read from the service by a scan ' +
-    'that loses none. Exit status: 0 all checks passed, 1 a check failed, 2 a check could ' +
-    'not be made or the file is damaged, 75 or 78 the file or the service could not be read.',
+    'With --config, it reads the ids and times of all reviews from the service. ' +
+    'Exit status: 0 all checks passed, 1 a check failed, 2 a check could not run ' +
+    'or the file is damaged, 75 or 78 the file or the service could not be read.',
   run: async (io, { options }) => {
     const { config, repair, json, explain } = options
     const db = requirePlace('feedback verify', options)

@@ -66,7 +66,7 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
     }),
     check: defineCommand({
       name: 'check',
-      summary: 'Says whether the configuration works: address, token, permission for each operation.',
+      summary: 'Checks the configuration: address, token, permission for each operation.',
       options: { config: configOption },
       run: async (io, { options }) => {
         const config = await loadSourceConfig(io, options.config)

@@ -90,7 +90,7 @@ const tapOptions = ({ variablePrefix }: SingerProgram) =>
       value: 'FILE',
       help: 'The catalog with its selection; every stream is read if left out',
     },
-    properties: { type: 'string', value: 'FILE', help: 'The older name of --catalog' },
+    properties: { type: 'string', value: 'FILE', help: 'Older name of --catalog' },
     state: stateOption,
     discover: { type: 'boolean', help: 'Print the catalog of all streams' },
     test: {
