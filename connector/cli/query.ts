@@ -87,7 +87,7 @@ export const queryCommand = defineCommand({
     'feedback query --list',
     'feedback query --db reviews.duckdb task-ageing --regions regions.csv --region North',
     'feedback query --db reviews.duckdb critical_alerts --format json',
-    'feedback query --db reviews.duckdb nps --location 1001 --scales scales.csv',
+    'feedback query --db reviews.duckdb nps_monthly --month 2026-10 --scales scales.csv',
     'feedback query --db reviews.duckdb changes-this-month --month 2026-10 --limit 20',
     `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews_current GROUP BY ALL ORDER BY ALL"`,
     `feedback query --db reviews.duckdb "SELECT location.name, count(*) FROM reviews GROUP BY ALL"`,

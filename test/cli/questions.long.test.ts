@@ -92,6 +92,13 @@ describe('the list', () => {
     const { stdout: json } = await runCommand(queryCommand, ['--list', '--json'])
     expect(JSON.parse(json)).toHaveLength(questions.length)
   })
+
+  it('has every question that the help asks', () => {
+    const examples = (queryCommand.examples ?? []).flatMap((line) => /--db \S+ ([a-z]\S*)/.exec(line)?.[1] ?? [])
+    expect(examples.length).toBeGreaterThan(3)
+    const names = questions.map(({ name }) => name)
+    expect(examples.filter((name) => !names.includes(name))).toEqual([])
+  })
 })
 
 const filterValues = {
