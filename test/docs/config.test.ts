@@ -22,9 +22,9 @@ names unknown ones.
 
 ${settingsTable(sourceFormat.spec)}
 
-Only keys marked *required* must be there, those of \`credentials\` as their \`auth_type\` says. Give \`index\` and \`count\` of
-\`partition\`, and \`path\` and \`primary_key\` of a lookup, together or not at all. An empty string, an empty group, or a
-group with only defaults counts as left out, since the forms of platforms send such groups.
+Only keys marked *required* must be there, those of \`credentials\` as their \`auth_type\` says. Give \`index\` and
+\`count\` of \`partition\`, and \`path\` and \`primary_key\` of a lookup, together or not at all. An empty string, an
+empty group, or a group with only defaults counts as left out, since the forms of platforms send such groups.
 
 ## Lookups
 
@@ -52,9 +52,9 @@ pages, or its pages repeat although the service reports more, the stream fails a
 response itself, so nothing made from it (parts of reviews, logs, the state, a snapshot) contains the original. A hashed
 attribute becomes a string, and null stays null; a dropped one disappears from the schema.
 
-A path names an attribute of the service's responses and applies to every item of an array. Several operations may return
-the same words, such as a comment: name them in each. \`check\` refuses paths that do not exist, keys and cursors, the
-attributes that \`entities.from_reviews\` uses, and hashing a part from which other streams are made; it says what to
+A path names an attribute of the service's responses and applies to every item of an array. Several operations may
+return the same words, such as a comment: name them in each. \`check\` refuses paths that do not exist, keys and cursors,
+the attributes that \`entities.from_reviews\` uses, and hashing a part from which other streams are made; it says what to
 write instead. You can hide these:
 
 ${hideable}

@@ -25,9 +25,11 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
   sources: {
     what:
       'Sources that reviews came from. With `lookups.sources: true`, each run reads the list of the service instead: ' +
-      'same key and cursor (`reviewModifiedTime` is the time of the lookup), all other fields in one object `record`. ' +
+      'same key and cursor (`reviewModifiedTime` is the time of ' +
+      'the lookup), all other fields in one object `record`. ' +
       'If the service refuses, a warning says so and they come from reviews. With another operation in ' +
-      '`lookups.sources`, the stream is a full refresh with the configured key as text and all other fields in `record`.',
+      '`lookups.sources`, the stream is a full refresh with the ' +
+      'configured key as text and all other fields in `record`.',
     costs: `${sharedCosts}; with a lookup, one request for each of its pages`,
   },
   categories: {
@@ -69,7 +71,8 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
   managed_locations: {
     what:
       'The active locations that the service manages; the stream exists only with `lookups.locations`. A location ' +
-      'without a code has its id as `code` and `id` as `codeType`; so has one that shares code and type with another, ' +
+      'without a code has its id as `code` and `id` as `codeType`; ' +
+      'so has one that shares code and type with another, ' +
       'with a warning. A code without a type has the `codeType` `none`.',
     costs:
       'one or two requests for up to 100 locations, one for each further 100; a longer list is read twice, or up to ' +
@@ -86,7 +89,8 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
 const intro = `# Streams
 
 Every stream that the source reads, with its attributes, key, cursor and cost. A test generates this page from the code;
-the JSON schemas are in [catalog/](../catalog). Any attribute except keys and cursor may be null or absent. Times are in UTC.
+the JSON schemas are in [catalog/](../catalog). Any attribute except keys and cursor may be null or absent. Times
+are in UTC.
 
 > **Most people need only this.** Select all streams and sync them incrementally: each run sends only what has changed.
 > \`feedback sync\` needs none of the SQL below.
@@ -120,14 +124,14 @@ comes from reviews, the source searches all reviews for them once, and later onl
 - Each entity has its own cursor. Each run starts \`feedback_lookback_days\` before it (at least a day), because a late
   response does not change the time of a row. An entity's rows are sent only if one of them is new or changed.
 - One request asks for up to 50 entities. Entities whose rows did not all fit are read one by one, in time ranges that
-  fit a page. If the service ignores \`fromDate\` and \`toDate\`, they are read page by page, by \`scrollKey\` or \`page\`,
-  until two readings agree.
-- No row is missing that was there during the whole run, provided that the service applies the dates, or that its keys or
-  pages lead to the end.
+  fit a page. If the service ignores \`fromDate\` and \`toDate\`, they are read page by page, by
+  \`scrollKey\` or \`page\`, until two readings agree.
+- No row is missing that was there during the whole run, provided that the service applies the dates, or that its
+  keys or pages lead to the end.
 - If this cannot be shown, a warning names the entity and what was seen. Its state stays, the other entities are read,
   and the next run asks again. A full refresh ends INCOMPLETE, since it would delete the entity's rows.
-- The service reports no deletions here: a deleted comment stays in the warehouse until you refresh the stream. Rows older
-  than the service's own limit in days are not read; a warning says so.
+- The service reports no deletions here: a deleted comment stays in the warehouse until you refresh the stream. Rows
+  older than the service's own limit in days are not read; a warning says so.
 `
 
 it('docs/streams.md shows every stream with its attributes and an example', async () => {
