@@ -53,9 +53,9 @@ response itself, so nothing made from it (parts of reviews, logs, the state, a s
 attribute becomes a string, and null stays null; a dropped one disappears from the schema.
 
 A path names an attribute of the service's responses and applies to every item of an array. Several operations may
-return the same words, such as a comment: name them in each. \`check\` refuses paths that do not exist, keys and cursors,
-the attributes that \`entities.from_reviews\` uses, and hashing a part from which other streams are made; it says what to
-write instead. You can hide these:
+return the same words, such as a comment: name them in each. \`check\` refuses paths that do not exist, keys and
+cursors, the attributes that \`entities.from_reviews\` uses, and hashing a part from which other streams are made; it
+says what to write instead. You can hide these:
 
 ${hideable}
 
