@@ -11,11 +11,9 @@ import { type ReceivedRequest, sendJson } from '../../support/listen'
 import { runCommand } from '../../support/run-command'
 import { lookupSettings, startTestSandbox } from '../../support/sandbox'
 
-const ofReviews = [
-  ...['reviews', 'locations', 'providers', 'review_contents', 'review_sentiments', 'review_liabilities'],
-  ...['review_tasks', 'review_engagements', 'questions'],
-  ...['sources', 'categories'].filter((name) => !(name in lookupSettings)),
-]
+const ofReviews = streams.flatMap(({ name, derivation }) =>
+  derivation === undefined || name in lookupSettings ? [] : [name],
+)
 const all = streams.map(({ name }) => name)
 const at = (path: string) => (seen: ReceivedRequest) => seen.url.startsWith(path)
 const summaries = ({ url }: ReceivedRequest) =>
