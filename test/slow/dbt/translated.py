@@ -1,7 +1,6 @@
 """
 Runs the marts that dbt compiled for a dialect on DuckDB, translated by sqlglot: translated.py DIALECT COMPILED FILE SNAPSHOT. FILE is the
-database that dbt made over a snapshot; its staging is what they read, and the snapshot's view of what dbt keeps in no table; its marts are
-what they must give. Prints each mart that differs.
+database that dbt made over a snapshot; its staging is what they read, and its marts are what they must give. Prints each mart that differs.
 """
 
 import pathlib
@@ -14,10 +13,16 @@ dialect, folder, file, snapshot = sys.argv[1:]
 staging = ["reviews_current", "review_sentiments_current", "review_liabilities_current", "review_engagements_current", "deleted_reviews_current", "regions", "scales"]
 texts = {path.stem: path.read_text() for part in ("marts", "scorecards") for path in (pathlib.Path(folder) / part).glob("*.sql")}
 
+# A view over the snapshot, of which dbt keeps no table.
+contents = "review_contents_current"
+parquet = f"{file}.{dialect}.parquet"
+with duckdb.connect(file, read_only=True) as made:
+    made.execute(f"ATTACH '{snapshot}' AS reviews (READ_ONLY)")
+    made.execute(f"COPY (FROM {contents}) TO '{parquet}'")
+
 connection = duckdb.connect()
 connection.execute("SET TimeZone = 'UTC'")
 connection.execute(f"ATTACH '{file}' AS made (READ_ONLY)")
-connection.execute(f"ATTACH '{snapshot}' AS snapshot (READ_ONLY)")
 connection.execute("ATTACH ':memory:' AS analytics")
 connection.execute("CREATE SCHEMA analytics.feedback")
 
@@ -34,8 +39,7 @@ def columns(name):
 
 for name in staging:
     connection.execute(f"CREATE TABLE analytics.feedback.{name} AS SELECT {columns(name)[0]} FROM made.main.{name}")
-contents = "review_contents_current"
-connection.execute(f"CREATE TABLE analytics.feedback.{contents} AS FROM snapshot.main.{contents}")
+connection.execute(f"CREATE TABLE analytics.feedback.{contents} AS FROM '{parquet}'")
 
 waiting = dict(texts)
 while waiting:
