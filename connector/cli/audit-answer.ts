@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
 import {
   type AuditAnswer,
@@ -9,17 +8,8 @@ import {
   summarizeAnswer,
 } from '../audit'
 import { CommandError, type CommandIo, configFailure, defineCommand } from '../cdk'
+import { readText } from './input-text'
 import { formatJson } from './table'
-
-const readText = async (io: CommandIo, path: string): Promise<string> => {
-  if (path !== '-')
-    return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      throw new CommandError(configFailure(`${path} cannot be read (${error.code ?? error.message}). Check the path.`))
-    })
-  const chunks: Uint8Array[] = []
-  for await (const chunk of io.stdin) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
-}
 
 const readAnswer = async (io: CommandIo, path: string): Promise<AuditAnswer> => {
   const decoded = decodeAnswer(await readText(io, path))

@@ -29,6 +29,7 @@ import {
   typeNestedMembers,
 } from '../snapshot'
 import { chooseRowFormat, type RowFormat, rowFormats } from './formats'
+import { readText } from './input-text'
 import { readPlaceOptions, regionsOption, requirePlace, scalesOption } from './options'
 import { refuseDatabaseAsOutput, writeOutputFile } from './output-file'
 import {
@@ -61,7 +62,7 @@ type QueryOptions = {
 export const queryCommand = defineCommand({
   name: 'query',
   summary: 'Answers a named question about a snapshot, or runs SQL on it; changes nothing and opens no other file.',
-  operands: '[QUESTION | SQL]',
+  operands: '[QUESTION | SQL | -]',
   options: {
     ...readPlaceOptions,
     list: { type: 'boolean', help: 'Print the named questions' },
@@ -93,16 +94,18 @@ export const queryCommand = defineCommand({
     `feedback query --db reviews.duckdb "SELECT location.name, count(*) FROM reviews GROUP BY ALL"`,
     `feedback query --db reviews.duckdb --format parquet --out reviews.parquet "FROM reviews_current"`,
     `feedback query --db reviews.duckdb --json "FROM _loads"`,
+    'feedback query --db reviews.duckdb - < audit.sql',
   ],
   notes:
     'A table shows the first 1,000 rows (or those of --limit) and 80 characters of a value; ' +
     'every other format has everything.\n' +
-    'Without SQL, on a terminal, each line is a query until .exit. ' +
+    'Without SQL, on a terminal, each line is a query until .exit; - reads SQL from stdin. ' +
     'Exit status: 0, or 78 if the file or the SQL is wrong.',
   run: async (io, { options, positionals }) => {
     const format = chooseRowFormat(options)
     const { out, spreadsheet } = options
-    const text = positionals.join(' ').trim()
+    const words = positionals.join(' ').trim()
+    const text = words === '-' ? (await readText(io, words)).trim() : words
     if (options.list) {
       if (text !== '') throw usageError('--list takes no question and no SQL.')
       await io.print(options.json ? formatJson(questions) : formatQuestions())

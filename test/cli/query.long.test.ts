@@ -94,6 +94,13 @@ beforeAll(async () => {
   expect(outcome.status).toBe(0)
 })
 
+it('reads SQL from stdin for -, so that a statement may be long and begin with a comment', async () => {
+  const sql = `-- Which rows?\nSELECT id FROM reviews ORDER BY id;\n${'-- '.padEnd(200_000, 'x')}\n`
+  const { status, stdout } = await runCommand(queryCommand, ['--db', db, '--json', '-'], sql)
+  expect([status, stdout]).toEqual([0, '{"id":1}\n{"id":2}\n{"id":3}\n'])
+  expect((await runCommand(queryCommand, ['--db', db, '-'], '\n')).status).toBe(2)
+})
+
 describe('a member of a nested value', () => {
   it('is reached as column.member, with its declared type', async () => {
     expect(

@@ -14,6 +14,7 @@ import sourceSpec from '../../spec/source.json'
 import { codeBlocks, docsFolder, fillIn } from '../support/doc-blocks'
 import { createJsonFolder, type JsonFolder } from '../support/files'
 import { buildFolder, runProgram } from '../support/program'
+import { sandboxConfig } from '../support/sandbox'
 import { walkSchema } from '../support/schema-walk'
 import { openMemorySnapshot, streamMessages, writeMessages } from '../support/snapshot-messages'
 import { hubDefinition, hubSettings, type SingerDescription } from './hub'
@@ -92,8 +93,10 @@ describe('the commands of a page', () => {
     expect(JSON.parse(read('two.jsonl').split('\n')[0] ?? '')).toMatchObject({ location: { id: expect.any(Number) } })
   })
 
-  it('models.md ask that snapshot', async () => {
-    const { status, output } = await runPage('models.md', codeBlocks('models.md', 'sh').slice(0, 1))
+  it('models.md ask a snapshot', async () => {
+    files.put('models.json', sandboxConfig(sandbox))
+    const sync = 'rm -f reviews.duckdb; feedback sync --config models.json --db reviews.duckdb --select reviews'
+    const { status, output } = await runPage('models.md', [sync, ...codeBlocks('models.md', 'sh').slice(0, 1)])
     expect([status, output]).toEqual([0, expect.stringMatching(/region[\s\S]*nps_low[\s\S]*owner_name/)])
   })
 
