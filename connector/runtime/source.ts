@@ -19,8 +19,8 @@ import {
 import type { SourceConfig } from '../config'
 import {
   applyStreamSettings,
-  createAuditLedger,
   createEntityIndex,
+  createRunSummary,
   type DeletedAtColumn,
   type PrivacySettings,
   privacyActions,
@@ -215,7 +215,7 @@ const toSource = (config: SourceConfig, { send, wait }: ServiceClient): SourceEn
   feedback: toFeedback(config),
   entityIndex: createEntityIndex(),
   acceptEmptyLists: config.accept_empty_lists,
-  ...(config.audit ? { auditLedger: createAuditLedger() } : {}),
+  ...(config.audit ? { runSummary: createRunSummary() } : {}),
   ...defined({
     sourceLookup: isPublishedLookup(config)
       ? mapDefined(config.lookups.sources, ({ records_path, paging }) => ({

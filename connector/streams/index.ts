@@ -43,5 +43,5 @@ export {
   streams,
   streamsReadWith,
 } from './streams'
-export { createAuditLedger } from './sync-audit'
+export { createRunSummary } from './sync-audit'
 export type { DeletedAtColumn } from './tombstones'

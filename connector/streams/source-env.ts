@@ -12,7 +12,7 @@ export type ResourceName = 'export' | 'comments' | 'transparency_reviews' | 'ent
 export type ScanEnd = { readonly cutoff: number; readonly isCertified: boolean; readonly isResumed: boolean }
 
 /** What the readers of a run tell of what they send. */
-export type AuditLedger = {
+export type RunSummary = {
   /** By stream. */
   readonly scanEnds: Map<string, ScanEnd>
   /** Of `reviews`: by id, the time of the deletion that was sent; milliseconds. */
@@ -73,7 +73,7 @@ export type SourceEnv = {
   /** A list that stays empty is taken as empty although rows of it are known. */
   readonly acceptEmptyLists?: boolean
   /** None: the config asks for no audit. */
-  readonly auditLedger?: AuditLedger
+  readonly runSummary?: RunSummary
   /** Only the first page of a lookup is read, as a check needs. */
   readonly samplesLookups?: boolean
   /** The published lookup of sources; none: the reviews tell them. */

@@ -17,7 +17,7 @@ import {
 } from '../cdk'
 import type { CutRecord } from '../export'
 import { selectAttributes } from './attributes'
-import type { AuditLedger, ScanEnd, SourceEnv } from './source-env'
+import type { RunSummary, ScanEnd, SourceEnv } from './source-env'
 import {
   addVersion,
   createKeyDigest,
@@ -56,18 +56,18 @@ const SyncAudit = t.intersection(
 
 type SyncAudit = t.TypeOf<typeof SyncAudit>
 
-export const createAuditLedger = (): AuditLedger => ({ scanEnds: new Map(), deletedTimes: new Map(), records: [] })
+export const createRunSummary = (): RunSummary => ({ scanEnds: new Map(), deletedTimes: new Map(), records: [] })
 
 /** Reports that a scan of these streams has ended; a stream that is scanned twice was resumed if either scan was. */
 export const reportScanEnd = (
-  { auditLedger }: Pick<SourceEnv, 'auditLedger'>,
+  { runSummary }: Pick<SourceEnv, 'runSummary'>,
   streams: ReadonlyArray<string>,
   end: ScanEnd,
 ): void => {
   for (const stream of streams)
-    auditLedger?.scanEnds.set(stream, {
+    runSummary?.scanEnds.set(stream, {
       ...end,
-      isResumed: end.isResumed || auditLedger.scanEnds.get(stream)?.isResumed === true,
+      isResumed: end.isResumed || runSummary.scanEnds.get(stream)?.isResumed === true,
     })
 }
 
@@ -117,7 +117,7 @@ const createRowTally = (stream: StreamKeys): Tally => {
 const tallyRequests = (
   requests: ReadonlyArray<StreamRequest<unknown>>,
   streams: ReadonlyMap<string, StreamKeys>,
-  ledger: Pick<AuditLedger, 'deletedTimes'>,
+  summary: Pick<RunSummary, 'deletedTimes'>,
 ) => {
   const audited = requests.flatMap((request) => {
     const stream = streams.get(request.stream)
@@ -127,7 +127,7 @@ const tallyRequests = (
   const versions = createSentVersions(ofReviews.length)
   const finish = once(() => {
     const reviews = ofReviews.findIndex(({ stream }) => stream.name === 'reviews')
-    if (reviews >= 0) for (const [id, time] of ledger.deletedTimes) removeVersions(versions, reviews, id, time)
+    if (reviews >= 0) for (const [id, time] of summary.deletedTimes) removeVersions(versions, reviews, id, time)
     return digestVersions(versions)
   })
   const tallies = new Map<string, Tally>()
@@ -171,19 +171,19 @@ const auditReader = (
 ): Reader<SourceEnv, unknown> => ({
   name: reader.name,
   read: (source) => (requests) => {
-    const { auditLedger, now } = source
-    if (auditLedger === undefined) return reader.read(source)(requests)
+    const { runSummary, now } = source
+    if (runSummary === undefined) return reader.read(source)(requests)
     // What the run has sent is counted where its rows are made, so that they are made here.
     const made = requests.map((request) => ({ ...request, derives: false }))
-    const { counting, tallies } = tallyRequests(made, streams, auditLedger)
-    return auditFeed(reader.read(source)(counting), tallies, auditLedger, now)
+    const { counting, tallies } = tallyRequests(made, streams, runSummary)
+    return auditFeed(reader.read(source)(counting), tallies, runSummary, now)
   },
 })
 
 async function* auditFeed(
   feed: Feed<Failure, ReaderEvent>,
   tallies: Map<string, Tally>,
-  ledger: AuditLedger,
+  summary: RunSummary,
   now: () => number,
 ): Feed<Failure, ReaderEvent> {
   let startedAt = now()
@@ -207,12 +207,12 @@ async function* auditFeed(
     if (E.isLeft(event)) return
   }
   look()
-  for (const tally of tallies.values()) ledger.records.push(toRecord(tally, ledger, { startedAt, endedAt }))
+  for (const tally of tallies.values()) summary.records.push(toRecord(tally, summary, { startedAt, endedAt }))
 }
 
 const toRecord = (
   { stream, records, digest: takeDigest }: Tally,
-  { scanEnds }: AuditLedger,
+  { scanEnds }: RunSummary,
   { startedAt, endedAt }: { readonly startedAt: number; readonly endedAt: number },
 ): SyncAudit => {
   const end = scanEnds.get(stream.name)
@@ -241,12 +241,12 @@ export const syncAuditStream = defineStream({
     name: 'audit the run',
     isLast: true,
     read:
-      ({ auditLedger, now }: SourceEnv) =>
+      ({ runSummary, now }: SourceEnv) =>
       ([request]) => {
         if (request === undefined) return feedOf()
         const { stream, attributes } = request
         const readAt = toInstant(now())
-        const rows = (auditLedger?.records ?? []).map(encodeRow).map(selectAttributes(attributes))
+        const rows = (runSummary?.records ?? []).map(encodeRow).map(selectAttributes(attributes))
         return feedOf<Failure, ReaderEvent>(
           E.right({ _tag: 'Rows', stream, rows, total: rows.length }),
           E.right({ _tag: 'Checkpoint', stream, state: () => ({ readAt }) }),

@@ -142,7 +142,7 @@ const readReviewsAndTombstones = (
     }),
     concatFeed(() => {
       const rows = [...deletions.deletedTimes].map(([id, time]) => toTombstone(id, time))
-      if (source.auditLedger !== undefined) source.auditLedger.deletedTimes = deletions.deletedTimes
+      if (source.runSummary !== undefined) source.runSummary.deletedTimes = deletions.deletedTimes
       const state = () => {
         const reviewState = lastState()
         return { ...reviewState, deletions: deletions.state ?? toDeletionState(reviewState) }

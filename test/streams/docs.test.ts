@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { startSandbox } from '../../connector/sandbox/start'
 import { declaredStreams as streams } from '../../connector/streams/streams'
-import { addSyncAudit, createAuditLedger } from '../../connector/streams/sync-audit'
+import { addSyncAudit, createRunSummary } from '../../connector/streams/sync-audit'
 import { codeBlocks } from '../support/doc-blocks'
 import { createSourceEnv, locationsFromReviews, readAll } from '../support/in-process'
 import { openMemorySnapshot } from '../support/snapshot-messages'
@@ -140,7 +140,7 @@ it('docs/streams.md shows every stream with its attributes and an example', asyn
   onTestFinished(() => sandbox.close())
   const source = createSourceEnv(sandbox.api, { now: () => until + 3_600_000, entities: locationsFromReviews })
   const audited = addSyncAudit(streams.filter(({ name }) => name !== 'sync_audit'))
-  const { records } = await readAll({ ...source, auditLedger: createAuditLedger() }, audited)
+  const { records } = await readAll({ ...source, runSummary: createRunSummary() }, audited)
   const pages = streams.map((stream) => {
     const description = descriptions[stream.name]
     if (description === undefined) throw new Error(`docs/streams.md does not say what ${stream.name} is`)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { createAuditLedger } from '../../connector/streams/sync-audit'
+import { createRunSummary } from '../../connector/streams/sync-audit'
 import { createExportApi } from '../support/export-api'
 import { copyState, createSourceEnv, readAll, readMessages, streamsWithTombstones } from '../support/in-process'
 
@@ -26,7 +26,7 @@ const createService = () => {
     engagements: Array.from({ length: id % 10 }, () => ({})),
   })
   data.reviews = Array.from({ length: 60 }, (_, n) => review(n + 1))
-  const source = () => createSourceEnv(api, { now: () => clock, pageSize: 40, auditLedger: createAuditLedger() })
+  const source = () => createSourceEnv(api, { now: () => clock, pageSize: 40, runSummary: createRunSummary() })
   return {
     data,
     review,
