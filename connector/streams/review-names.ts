@@ -5,7 +5,7 @@ import { type FieldOffset, fieldText, hasField, rawFieldText } from '../export'
 import { dimensionStreamOptions, maxFilterEntries, reviewModifiedTime } from './review-dimensions'
 import type { ReviewItem } from './review-item'
 
-/** Accepts each text once. */
+/** Accepts each key once. */
 export const createNameFilter = () => {
   const known = new Set<string>()
   return (name: string): boolean => {
@@ -60,7 +60,7 @@ type Part = {
   readonly elements?: ReadonlyArray<FieldOffset & Part>
 }
 
-/** A row for each combination of names that objects of the reviews of a run have, of the first review with it. */
+/** A row for each key that objects of the reviews of a run have, of the first object with it. */
 const createNamesProjector =
   ({ steps, names, hasKey, kind }: NamesDerivation) =>
   () => {
@@ -74,10 +74,12 @@ const createNamesProjector =
       )
       return objects.flatMap((object) => {
         const texts = names.map((name) => readName(json, object.members?.[name]))
-        if (texts.every((text) => text === noName) || !isNew(texts.join())) return []
+        if (texts.every((text) => text === noName)) return []
+        const id = joinNames(texts, hasKey)
+        if (!isNew(id)) return []
         const kindText = kind && JSON.stringify(kindOf(kind, texts[names.indexOf(kind.of)] ?? noName))
         const attributes = [
-          `"id":"${joinNames(texts, hasKey)}"`,
+          `"id":"${id}"`,
           ...names.map((name, i) => `"${name}":${texts[i]}`),
           ...(kind === undefined ? [] : [`"${kind.column}":${kindText}`]),
           modifiedTimeMember,
@@ -128,10 +130,9 @@ const ReviewQuestion = t.intersection(
       reviewModifiedTime,
       id: describeAttribute('The question code, or else "> ", the question, " > " and its type; never empty')(t.string),
     }),
+    // Nulls are already among their values.
+    t.partial({ questionCode, question, questionType }),
     optionalAttributes({
-      questionCode,
-      question,
-      questionType,
       kind: describeAttribute(
         'Kind of answer: promoter (0 to 10), number, date, choice or text; null for an unknown type',
       )(t.string),

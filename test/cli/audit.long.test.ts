@@ -78,7 +78,7 @@ describe('feedback audit', () => {
           ('0x' || version[1:15])::BIGINT::HUGEINT AS version
         FROM versions
       )
-      SELECT concat_ws(' ', 'bucket', bucket, count(*), sum(rows), sum(id), sum(version), sum(id * rows)) AS line
+      SELECT concat_ws(' ', 'bucket', bucket, count(*), sum(rows), sum(id), sum(version), sum(version * rows)) AS line
       FROM hashes
       GROUP BY bucket`),
     )

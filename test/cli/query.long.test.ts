@@ -191,7 +191,7 @@ describe('a member of a nested value', () => {
     ['SELECT x.id FROM reviews AS r', 'no table or column x'],
     ['SELECT qqq FROM _loads', 'There are load, run, stream,'],
     ['FROM reviewz', 'There is no table or view reviewz. Did you mean reviews?'],
-    ['FROM nothing_like_it', 'There are critical_alerts, deleted_reviews_by_source,'],
+    ['FROM nothing_like_it', 'There are answers_monthly, critical_alerts, deleted_reviews_by_source,'],
     ["SELECT uper('a')", 'Did you mean "upper"?'],
     ['SELEC 1', 'Parser Error: syntax error at or near "SELEC"'],
     ['SELECT avg(location) FROM reviews', "avg(JSON)'"],

@@ -41,7 +41,7 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
   questions: {
     what:
       'Questions that reviews answer. The key is the question code or, without one, the question and its type. A run ' +
-      'sends each wording of a question once; the last one stays.',
+      'sends each question once, in the words of the first review it reads.',
     costs: sharedCosts,
   },
   review_contents: { what: 'Questions and responses of reviews, one row for each.', costs: sharedCosts },

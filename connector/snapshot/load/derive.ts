@@ -217,7 +217,7 @@ const findVersionsSql = (reviews: Reviews, { table }: DerivedStream, member: str
 /** White space of any kind, as JavaScript trims it. */
 const blankPattern = `'[\\s\\x{0B}\\x{FEFF}\\p{Z}]*'`
 
-/** Into `_found`: the names that no review before has shown together; one that is blank counts as none. */
+/** Into `_found`: the first object of each key that no review before has shown; a name that is blank counts as none. */
 const findNamesSql = (reviews: Reviews, { steps, names, hasKey, kind }: NamesDerivation, seen: Seen): string => {
   const columns = names.map((_, i) => `_name${i}`)
   const texts = names.map(
@@ -230,16 +230,21 @@ const findNamesSql = (reviews: Reviews, { steps, names, hasKey, kind }: NamesDer
   const joined = `concat_ws(' ', ${[...(hasKey ? [] : [first]), ...rest].join(', ')})`
   const values = Object.entries(kind?.values ?? {}).map((value) => value.map(quoteLiteral).join(': '))
   const kindSql = kind && `MAP {${values.join(', ')}}[lower(trim(_name${names.indexOf(kind.of)}, ' '))] AS _kind,`
+  // Only where a name is the key, others may differ: then the places in a review say which object comes first.
+  const placed = steps.map((step, i) => (hasKey ? { ...step, index: `place${i}` } : step))
+  const places = hasKey ? steps.map((_, i) => carriedName(`place${i}`)) : []
   return `
   CREATE OR REPLACE TEMP TABLE _found AS
-  SELECT *, NULL::VARCHAR AS _part, ${hasKey ? `coalesce(${first}, ${joined})` : joined} AS _id,
-    ${kindSql ?? ''} to_json([${columns.join(', ')}])::VARCHAR AS _key
-  FROM (
-    SELECT min(_seq) AS _seq, arg_min(_at, _seq) AS _at, arg_min(_review, _seq) AS _review,
-      arg_min(_time, _seq) AS _time, ${columns.join(', ')}
-    FROM (SELECT *, ${texts.join(', ')}
-      FROM (${partsSql(reviews, steps, false)}))
-    WHERE coalesce(${columns.join(', ')}) IS NOT NULL GROUP BY ${columns.join(', ')});
+  SELECT *, _id AS _key FROM (
+    SELECT *, NULL::VARCHAR AS _part, ${kindSql ?? ''}
+      ${hasKey ? `coalesce(${first}, ${joined})` : joined} AS _id
+    FROM (
+      SELECT min(_seq) AS _seq, arg_min(_at, _seq) AS _at, arg_min(_review, _seq) AS _review,
+        arg_min(_time, _seq) AS _time, min([${['_seq', ...places].join(', ')}]) AS _order, ${columns.join(', ')}
+      FROM (SELECT *, ${texts.join(', ')}
+        FROM (${partsSql(reviews, placed, false)}))
+      WHERE coalesce(${columns.join(', ')}) IS NOT NULL GROUP BY ${columns.join(', ')}))
+  QUALIFY row_number() OVER (PARTITION BY _id ORDER BY _order) = 1;
   DELETE FROM _found WHERE _key IN (SELECT key FROM ${seenName(seen)});
   INSERT INTO ${seenName(seen)} (commit, key) SELECT ${seen.commit}, _key FROM _found`
 }
