@@ -64,7 +64,8 @@ type Part = {
 const createNamesProjector =
   ({ steps, names, hasKey, kind }: NamesDerivation) =>
   () => {
-    const isNew = createNameFilter()
+    // Of most objects the names were seen together before: their key need not be made.
+    const [isNewCombination, isNewKey] = [createNameFilter(), createNameFilter()]
     return ({ readFields }: ReviewItem): ReadonlyArray<Row> => {
       const { json, members, modifiedTimeMember } = readFields()
       const review: Part = { members: members as NonNullable<Part['members']> }
@@ -74,9 +75,9 @@ const createNamesProjector =
       )
       return objects.flatMap((object) => {
         const texts = names.map((name) => readName(json, object.members?.[name]))
-        if (texts.every((text) => text === noName)) return []
+        if (texts.every((text) => text === noName) || !isNewCombination(texts.join())) return []
         const id = joinNames(texts, hasKey)
-        if (!isNew(id)) return []
+        if (!isNewKey(id)) return []
         const kindText = kind && JSON.stringify(kindOf(kind, texts[names.indexOf(kind.of)] ?? noName))
         const attributes = [
           `"id":"${id}"`,
