@@ -199,7 +199,7 @@ const syncAndVerify = async (
     history: true,
   })
   await io.print(formatSyncOutcome(outcomes))
-  if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped. Run it again: it starts anew.'))
+  if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped. Run it again: it starts over.'))
   return useSnapshot(snapshotPath, 'read', async (snapshot) => {
     const results = await verifySnapshot(snapshot, findStateProblem)
     const failed = results.filter(({ ok }) => !ok)

@@ -210,7 +210,7 @@ type ReadBackRequest = {
 /** `isDelayed`: the service may not have applied everything yet. */
 type ReadBack = { readonly notes: ReadonlyArray<SinkNote>; readonly isDelayed: boolean }
 
-/** The most differences that are told one by one. */
+/** How many differences are printed one by one at most. */
 const maxToldDifferences = 100
 
 /** Compares what the service accepted with what it lists after it. */

@@ -77,7 +77,7 @@ export const emptyExportState: ExportStreamState = {
 
 /** Decodes a stream's state; none: an empty one. A failure names the stream and the key path. */
 export const decodeExportState = (stream: string, state: O.Option<unknown>): E.Either<Failure, ExportStreamState> =>
-  // A stream that was read from a lookup until now has a state of lookups.ts: it begins anew.
+  // A stream that was read from a lookup until now has a state of lookups.ts, so it starts over.
   O.isNone(state) || (t.UnknownRecord.is(state.value) && 'readAt' in state.value)
     ? E.right(emptyExportState)
     : pipe(

@@ -24,7 +24,7 @@ export const isStartMovedBack = (readSince: O.Option<number>, startDate: number)
 export const startAfterRun = (readSince: O.Option<number>, startDate: number, from: number): number =>
   O.isSome(readSince) && readSince.value < startDate && startDate <= from ? readSince.value : startDate
 
-/** What a user is told once when streams are read again, with the cost. */
+/** The one line that says that streams are read again, and what it costs. */
 export const movedBackNote = (streams: ReadonlyArray<string>, readSince: number, startDate: number): ReaderEvent => ({
   _tag: 'Note',
   level: 'warn',

@@ -33,7 +33,7 @@ export const parseRetryAfter = (status: number, headers: ResponseHeaders, now: n
   return wait === undefined ? undefined : Math.min(wait, longestRetryAfter)
 }
 
-/** The same of a rate limit or an outage that is told inside a 200. */
+/** The same for a rate limit or an outage reported inside a 200. */
 export const parseOutageWait = (kind: 'limit' | 'outage', headers: ResponseHeaders, now: number): number | undefined =>
   parseRetryAfter(kind === 'limit' ? 429 : 503, headers, now)
 

@@ -79,7 +79,7 @@ export type RequestObserver = {
   }) => void
   /** A request will be sent again after `delay` milliseconds. */
   readonly onRetry?: (retry: { readonly operation: string; readonly error: ApiError; readonly delay: number }) => void
-  /** Something about the connection that a person should know; each is told once. */
+  /** Something about the connection that a person should know; each is reported once. */
   readonly onNotice?: (message: string) => void
   /** The service asks to wait; `until` in milliseconds since 1970. */
   readonly onWait?: (until: number) => void

@@ -56,7 +56,7 @@ type RecordDraft = {
   collectedMembers: string[]
   /** One of them holds a replacement character. */
   hasCollectedReplacement: boolean
-  /** It may hold a key twice: it is printed anew. */
+  /** It may hold a key twice, so it is printed again. */
   hasDuplicateKeys: boolean
   /** It spans lines: it is cut again without them. */
   hasLineBreaks: boolean

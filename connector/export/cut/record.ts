@@ -172,7 +172,7 @@ const renderRecord = ({ edits, draft, output }: CutState, input: ByteSpan): Byte
 const removeLineBreaks = (json: string): Buffer => Buffer.from(json.replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1')
 
 /**
- * The record at `at`, printed anew with the last of each repeated key, as JSON.parse reads it (latin1). An attribute
+ * The record at `at`, printed again with the last of each repeated key, as JSON.parse reads it (latin1). An attribute
  * under both of its names has the elements of both lists; `cutShort` names those that lack something. The text must be
  * JSON.
  */

@@ -142,7 +142,7 @@ const readValue = (state: CutState, shape: Shape, at: number): ValueEnd => {
   return byte === 0x6e && shape.nullable ? end : rejectValue(state, shape, at, end, state.draft.changes.length)
 }
 
-/** The end of a value that leaves as it came; a replacement inside it is told. */
+/** The end of a value that leaves as it came; a replacement inside it is reported. */
 const keepText = (state: CutState, shape: Shape, from: number, end: number): number => {
   if (isEditedFrom(state.edits, from)) reportReplacement(state, shape)
   return end
@@ -218,7 +218,7 @@ const findKey = (
 
 const addKey = (state: CutState, place: PlaceState, name: string): KeyState => {
   if (place.keys.size >= maxKeys) {
-    // Whether this object repeats an undeclared key is then not known: its record is printed anew.
+    // Whether this object repeats an undeclared key is then not known, so its record is printed again.
     state.draft.hasDuplicateKeys = true
     place.keys.clear()
     place.expectedFirst = undefined

@@ -85,7 +85,7 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
   return systemFailure(`${path} cannot be opened: ${detail}`, detail)
 }
 
-/** A disk that is full while DuckDB spills is told as memory that is out, since it may use what is free on the disk. */
+/** If the disk fills up while DuckDB spills, DuckDB reports a lack of memory, since it may use what is free there. */
 const diskFullPattern =
   /No space left|disk quota|File too large|max_temp_directory_size|failed to offload|Could not write all bytes/i
 

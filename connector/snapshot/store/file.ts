@@ -174,7 +174,8 @@ const canRead = (path: string): boolean => {
 
 const unfinishedFileFailure = (path: string): Failure =>
   configFailure(
-    `${path} holds nothing: the machine stopped, or the disk was full, while it was made. feedback sync makes it anew.`,
+    `${path} holds nothing: the machine stopped, or the disk was full, while it was made. ` +
+      'feedback sync makes it again.',
   )
 
 type HowToOpen = Pick<SnapshotOptions, 'threads'> & { readonly memoryLimit: number }

@@ -14,7 +14,7 @@ const day = 86_400_000
 export const probedDays = 365
 
 /**
- * Why something was not found out: the service's error, no time or requests left, or a failure that is told elsewhere.
+ * Why something was not found out: the service's error, no time or requests left, or a failure reported elsewhere.
  */
 export type ProbeError = ApiError | { readonly _tag: 'Stopped' } | { readonly _tag: 'Failed' }
 
