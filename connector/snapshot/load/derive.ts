@@ -232,7 +232,7 @@ const findNamesSql = (reviews: Reviews, { steps, names, hasKey, kind }: NamesDer
   const kindSql = kind && `MAP {${values.join(', ')}}[lower(trim(_name${names.indexOf(kind.of)}, ' '))] AS _kind,`
   // Only where a name is the key, others may differ: then the places in a review say which object comes first.
   const placed = steps.map((step, i) => (hasKey ? { ...step, index: `place${i}` } : step))
-  const places = hasKey ? steps.map((_, i) => carriedName(`place${i}`)) : []
+  const order = `, min([${['_seq', ...steps.map((_, i) => carriedName(`place${i}`))].join(', ')}]) AS _order`
   return `
   CREATE OR REPLACE TEMP TABLE _found AS
   SELECT *, _id AS _key FROM (
@@ -240,11 +240,11 @@ const findNamesSql = (reviews: Reviews, { steps, names, hasKey, kind }: NamesDer
       ${hasKey ? `coalesce(${first}, ${joined})` : joined} AS _id
     FROM (
       SELECT min(_seq) AS _seq, arg_min(_at, _seq) AS _at, arg_min(_review, _seq) AS _review,
-        arg_min(_time, _seq) AS _time, min([${['_seq', ...places].join(', ')}]) AS _order, ${columns.join(', ')}
+        arg_min(_time, _seq) AS _time${hasKey ? order : ''}, ${columns.join(', ')}
       FROM (SELECT *, ${texts.join(', ')}
         FROM (${partsSql(reviews, placed, false)}))
       WHERE coalesce(${columns.join(', ')}) IS NOT NULL GROUP BY ${columns.join(', ')}))
-  QUALIFY row_number() OVER (PARTITION BY _id ORDER BY _order) = 1;
+  ${hasKey ? 'QUALIFY row_number() OVER (PARTITION BY _id ORDER BY _order) = 1' : ''};
   DELETE FROM _found WHERE _key IN (SELECT key FROM ${seenName(seen)});
   INSERT INTO ${seenName(seen)} (commit, key) SELECT ${seen.commit}, _key FROM _found`
 }
