@@ -53,7 +53,7 @@ const rangeOf = (sample: Sample): readonly [number, number] | undefined =>
     ? [roundValue(sample.low / sample.n), roundValue(sample.high / sample.n)]
     : undefined
 
-/** Whether the figure got better or worse; null if no difference is to be seen. */
+/** Whether a figure that changed got better or worse. */
 const findDirection = (name: SampledMetric, value: Sample, previous: Sample): ChanceTest['mark'] => {
   const middle = (sample: Sample) => (sample.kind === 'average' ? sample.mean : sample.low / sample.n)
   const isHigher = middle(value) > middle(previous)

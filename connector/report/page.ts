@@ -18,6 +18,7 @@ import { renderAlerts, renderOpenTasks } from './open-work'
 import { renderLocationEstimates, renderRatings } from './ratings'
 import type { Report } from './report'
 import { renderResponses } from './responses'
+import { sampledMetrics } from './samples'
 import {
   type GroupSection,
   type GroupSectionName,
@@ -30,16 +31,7 @@ import { pageStyle } from './style'
 import { renderTrend } from './trend'
 
 /** The metrics at the top of the page. */
-const keyMetrics = [
-  'reviews',
-  'average_rating',
-  'share_negative',
-  'share_answered_7',
-  'share_answered_30',
-  'share_closed_7',
-  'share_closed_30',
-  'open_liabilities',
-] as const satisfies ReadonlyArray<MetricName>
+const keyMetrics = ['reviews', ...sampledMetrics, 'open_liabilities'] as const satisfies ReadonlyArray<MetricName>
 
 /** A key figure that is no comparison. `kind`: the CSS class of its value. */
 const renderStanding = (title: string, value: string, note: string, kind = ''): Html =>

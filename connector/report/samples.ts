@@ -57,20 +57,25 @@ const taskVersionsSql = async (db: Database): Promise<string> => {
     .join(' UNION ALL ')
 }
 
-const monthList = ({ month, previous }: MonthPair): string =>
-  [month, previous].map((name) => `${quoteLiteral(`${name}-01`)}::DATE`).join(', ')
+const monthList = (months: ReadonlyArray<string>): string =>
+  months.map((month) => `${quoteLiteral(`${month}-01`)}::DATE`).join(', ')
 
 /**
  * Creates what the samples are counted from. `facts`: the table of review_facts; `readAt`: when the reviews were read,
  * in ISO 8601. A review counts at an age only if it had reached it then. Whether a task was closed at an age is null if
  * it was closed when the file first had it, and may have been modified since.
  */
-export const createOutcomes = async (db: Database, facts: string, readAt: string, months: MonthPair): Promise<void> => {
+export const createOutcomes = async (
+  db: Database,
+  facts: string,
+  readAt: string,
+  { month, previous }: MonthPair,
+): Promise<void> => {
   await db.query(`
     CREATE OR REPLACE TEMP TABLE ${closingsTable} AS
     SELECT review_id, min(modified) AS first_known, min(modified) FILTER (is_closed) AS closed
     FROM (${await taskVersionsSql(db)})
-    WHERE review_id IN (SELECT review_id FROM ${facts} WHERE task = 1 AND month IN (${monthList(months)}))
+    WHERE review_id IN (SELECT review_id FROM ${facts} WHERE task = 1 AND month IN (${monthList([month, previous])}))
     GROUP BY review_id`)
   const columns = ages.map(
     (days) => `
@@ -143,7 +148,7 @@ export const readSamples = async (
   const rows = await db.query(`
     SELECT (${identity})::VARCHAR AS group_id, strftime(month, '%Y-%m') AS month, ${metrics.map(columnsOf).join(', ')}
     FROM ${from}
-    WHERE ${where} AND month IN (${months.map((month) => `${quoteLiteral(`${month}-01`)}::DATE`).join(', ')})
+    WHERE ${where} AND month IN (${monthList(months)})
     GROUP BY ALL`)
   const toKey = (month: string, group: string | null) => JSON.stringify([month, group])
   const samples = new Map(
