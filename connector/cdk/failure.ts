@@ -31,6 +31,12 @@ export const unexpectedFailure = (error: unknown): Failure =>
     error instanceof Error ? error.stack : undefined,
   )
 
+/** A file that the user named cannot be read. */
+export const unreadableFailure = (path: string, error: unknown): Failure => {
+  const { code } = error as NodeJS.ErrnoException
+  return configFailure(`${path} cannot be read (${code ?? String(error)}). Check the path.`)
+}
+
 /** The reason why the file system refused a path. */
 export const pathFailure = (path: string, error: unknown): Failure => {
   const { code } = error as NodeJS.ErrnoException

@@ -61,7 +61,14 @@ export {
 } from './config/fields'
 export { type ConfigFormat, createConfigFormat } from './config/format'
 export { loadCatalogFile, loadConfig } from './config/load'
-export { configFailure, type Failure, pathFailure, systemFailure, transientFailure } from './failure'
+export {
+  configFailure,
+  type Failure,
+  pathFailure,
+  systemFailure,
+  transientFailure,
+  unreadableFailure,
+} from './failure'
 export {
   batchFeed,
   chainEffect,

@@ -17,6 +17,7 @@ import {
   protocols,
   takeUntilAbort,
   toConfiguredStream,
+  unreadableFailure,
 } from '../cdk'
 import { createLakeLoader } from '../lake'
 import {
@@ -198,7 +199,7 @@ async function* readFileBytes(path: string): AsyncIterable<Uint8Array> {
   try {
     yield* createReadStream(path)
   } catch (error) {
-    throw new CommandError(configFailure(`${path} cannot be read (${errorCode(error)}). Check the path.`))
+    throw new CommandError(unreadableFailure(path, error))
   }
 }
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
-import { CommandError, configFailure } from '../cdk'
+import { CommandError, configFailure, unreadableFailure } from '../cdk'
 
 type Line = { readonly number: number; readonly cells: ReadonlyArray<string> }
 
@@ -35,8 +35,8 @@ const splitCsv = (text: string, separator: string): ReadonlyArray<Line> | undefi
 
 /** The text of a CSV file. Rejects with `CommandError` for one that is not there or is not UTF-8. */
 export const readCsvFile = async (path: string): Promise<string> => {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(configFailure(`${path} cannot be read (${error.code ?? error.message}). Check the path.`))
+  const bytes = await readFile(path).catch((error: unknown) => {
+    throw new CommandError(unreadableFailure(path, error))
   })
   if (!isUtf8(bytes))
     throw new CommandError(
