@@ -125,7 +125,11 @@ export const startSourceWorld = async (
             printSorted(isThing ? row : { ...row, ...(stream === 'reviews' ? {} : { reviewModifiedTime }) }),
           ),
         )
-        return rows.map(printSorted).flatMap((row) => (there.has(row) ? [] : [`${stream} ${row}`]))
+        // Of the wordings of a question, one is sent in a run.
+        const wordings = (row: Fields) => (stream === 'questions' ? rows.filter(({ id }) => id === row.id) : [row])
+        return rows.flatMap((row) =>
+          wordings(row).some((wording) => there.has(printSorted(wording))) ? [] : [`${stream} ${printSorted(row)}`],
+        )
       })
     },
   }
