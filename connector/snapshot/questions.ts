@@ -24,7 +24,7 @@ export type FilterValues = Readonly<Partial<Record<QuestionFilter, string>>>
 
 /**
  * A query with a name. `view`: where its rows come from; `sql`: what is asked of `selected`, the rows that the filters
- * leave.
+ * leave. `last_read.day` is the day on which the last complete load of the reviews began, or null.
  */
 export type Question = {
   readonly name: string
@@ -224,7 +224,7 @@ const answers: ReadonlyArray<Question> = [
   },
   {
     name: 'changes-this-month',
-    description: 'What is different from the month before in the newest month: all reviews, regions and sources',
+    description: 'What differs from the month before in the newest month, over or not: all reviews, regions, sources',
     view: 'month_over_month',
     filters: ['month'],
     sql: `SELECT scope, name, month, metric, value, previous_value AS month_before, change
@@ -234,13 +234,15 @@ const answers: ReadonlyArray<Question> = [
   },
   {
     name: 'nps-by-location',
-    description: 'The net promoter score of each location in the newest month, the lowest first',
+    description: 'The net promoter score of each location in the last full month, lowest first',
     view: 'nps_monthly',
     filters: ['month'],
     example: 'nps-by-location --month 2026-10',
     sql: `SELECT key AS location_id, name AS location_name, question, month, answers, nps, nps_low, nps_high, gap
       FROM selected
-      WHERE scope = 'location' AND month = (SELECT max(month) FROM selected)
+      WHERE scope = 'location' AND month = (
+        SELECT coalesce(max(month) FILTER (month < date_trunc('month', last_read.day)), max(month))
+        FROM selected, last_read)
       ORDER BY nps NULLS LAST, key, question`,
   },
   {
@@ -356,5 +358,11 @@ export const askQuestion = async (
     onWarning(`No row of ${view} has the ${filter} ${value}.${near === undefined ? '' : ` Did you mean ${near}?`}`)
   }
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
-  return `WITH selected AS (SELECT * FROM ${quoteIdentifier(view)}${where})\n${renamed}`
+  return `
+    WITH selected AS (SELECT * FROM ${quoteIdentifier(view)}${where}),
+    last_read AS (
+      SELECT max(${localDateSql('started', timeZone)}) AS day
+      FROM _loads
+      WHERE stream = 'reviews' AND status = 'complete')
+    ${renamed}`
 }

@@ -178,6 +178,18 @@ describe('the answers are those of a count over the reviews themselves', () => {
     expect(oldest).toEqual([...oldest].sort((a, b) => b - a))
   })
 
+  it('nps-by-location, of the last month that was over when the reviews were read', async () => {
+    const ofLocations = "SELECT DISTINCT month FROM nps_monthly WHERE scope = 'location'"
+    const months = (await ask(ofLocations)).map(({ month }) => String(month).slice(0, 7)).sort()
+    const newest = months.at(-1) ?? ''
+    const over = months.filter((month) => month < new Date().toISOString().slice(0, 7))
+    const asked = async (...args: ReadonlyArray<string>) => [
+      ...new Set((await ask('nps-by-location', ...args)).map(({ month }) => String(month).slice(0, 7))),
+    ]
+    expect(await asked()).toEqual(over.slice(-1))
+    expect(await asked('--month', newest)).toEqual([newest])
+  })
+
   it('unanswered-negatives, of one source and month too', async () => {
     const negative = reviews.filter((review) => (review.reviewScore ?? 5) < 2.5 && !isAnswered(review))
     const idsOf = (rows: ReadonlyArray<{ readonly id: number }>) => rows.map(({ id }) => id).sort((a, b) => a - b)

@@ -36,22 +36,6 @@ const printExpected = (name: string, db: string, { asOf, timeZone }: { asOf: Dat
   return lines.map((line) => JSON.parse(line))
 }
 
-const page = readFileSync(join(root, 'docs', 'models.md'), 'utf8')
-/** The columns of a model on the page, each with its meaning. A row may stand for several columns of another model. */
-const documentedColumns = (name: string): ReadonlyArray<readonly [string, string | undefined]> => {
-  const section = page.split(`\n### ${name}\n`)[1]?.split('\n### ')[0] ?? ''
-  return [...section.matchAll(/^\| (`.+?`) \| (.*) \|$/gm)].flatMap(([, cell = '', meaning = '']) => {
-    const [first = '', ...others] = [...cell.matchAll(/`(\w+)`/g)].map(([, column = '']) => column)
-    const like = /^as in `(\w+)`$/.exec(meaning)?.[1]
-    if (like === undefined) return [[first, meaning]]
-    const columns = documentedColumns(like)
-    const indexOf = (wanted = '') => columns.findIndex(([column]) => column === wanted)
-    return cell.includes('` to `')
-      ? columns.slice(indexOf(first), indexOf(others[0]) + 1)
-      : [first, ...others].map((column) => [column, columns[indexOf(column)]?.[1]] as const)
-  })
-}
-
 describe('the numbers of every model', () => {
   let found: ModelRows
   let expected: ModelRows
@@ -106,14 +90,13 @@ describe('the numbers of every model', () => {
     expect(toComparable(printed[name])).toEqual(toComparable(found[name])),
   )
 
-  it.each(names)('%s has its columns, in their order, in docs/models.md and in the package', (name) => {
+  it.each(names)('%s has its columns, in their order, in the package', (name) => {
     const columns = Object.keys(found[name]?.[0] ?? {})
     const models = ['marts', 'scorecards'].flatMap(
       (part) => (parse(readFileSync(join(root, 'dbt', 'models', part, `${part}.yml`), 'utf8')) as Described).models,
     )
     const described = models.find((model) => model.name === name)?.columns ?? []
     expect(described.map((column) => column.name)).toEqual(columns)
-    expect(documentedColumns(name)).toEqual(described.map((column) => [column.name, column.description]))
   })
 })
 
