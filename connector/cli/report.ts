@@ -170,6 +170,7 @@ const formatMarkdown = (report: Report): string => {
     `${escapeMarkdown(report.file)}, last read ${formatMinute(report.read_at, time_zone)} ` +
     `(${time_zone}). In brackets: ${formatMonth(previous_month)}, and the change.`
   const heads = ['', formatMonth(month), formatMonth(previous_month), 'Change']
+  const judged = explainJudgement(report, '**better** or **worse**')
   const all = Object.entries<Metric>(metrics).flatMap(([name, metric]) => {
     const comparison = report.figures[name]
     return comparison === undefined ? [] : [[metric.title, ...listFigure(metric, comparison)]]
@@ -177,7 +178,7 @@ const formatMarkdown = (report: Report): string => {
   return [
     `# Feedback in ${formatMonth(month)}\n\n${intro}\n`,
     notice === undefined ? '' : `\n**${escapeMarkdown(notice)}**\n`,
-    all.length === 0 ? '' : `\n${explainJudgement(report)}\n\n${formatMarkdownTable(heads, all)}`,
+    all.length === 0 ? '' : `\n${judged}\n\n${formatMarkdownTable(heads, all)}`,
     alerts.total === 0
       ? ''
       : formatSection(

@@ -35,14 +35,14 @@ export const listMarkedChanges = (report: Report): ReadonlyArray<MarkedChange> =
     .sort((a, b) => certainty(a) - certainty(b))
 }
 
-/** How changes were judged, in a sentence. */
-export const explainJudgement = ({ judgement, is_over, month, figures }: Report): string => {
+/** How changes were judged, in a sentence. `marks`: how they are marked. */
+export const explainJudgement = ({ judgement, is_over, month, figures }: Report, marks: string): string => {
   if (!is_over) return `${formatMonth(month)} is not over: no change is marked.`
   if (judgement.compared === 0)
     return figures.reviews === undefined ? '' : `No change is marked: fewer than ${leastSize} reviews in a month.`
   const compared = formatPlural(judgement.compared, 'change')
   return (
-    `Of ${compared} that could be judged, those outside chance are marked better (✓) or worse (!); ` +
+    `Of ${compared} that could be judged, those outside chance are marked ${marks}; ` +
     `all others may be chance. Fewer than ${formatShare(falseDiscoveryRate)} of the marks are expected ` +
     `to be false (method of Benjamini and Hochberg). A figure of fewer than ${leastSize} reviews in a ` +
     'month is never marked.'
@@ -55,7 +55,7 @@ const maxChanges = 12
 export const renderChanges = (report: Report): Html => {
   const changes = listMarkedChanges(report)
   const [month, previous] = [report.month, report.previous_month].map(formatMonth)
-  const note = html`<p class="quiet">${explainJudgement(report)}</p>`
+  const note = html`<p class="quiet">${explainJudgement(report, 'better (✓) or worse (!)')}</p>`
   if (changes.length === 0) return renderSection('What changed', html`<p>Nothing that is outside chance.</p>`, note)
   return renderSection(
     'What changed',
