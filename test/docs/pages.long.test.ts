@@ -92,6 +92,23 @@ describe('the commands of a page', () => {
     expect(JSON.parse(read('two.jsonl').split('\n')[0] ?? '')).toMatchObject({ location: { id: expect.any(Number) } })
   })
 
+  it('writing.md send its visit once, by either protocol', async () => {
+    const [config = '', singer = '', airbyte = '', catalog = ''] = codeBlocks('writing.md', 'json')
+    const script = codeBlocks('writing.md', 'sh')[0] ?? ''
+    const [destination = '', target = ''] = script.split('\n\n')
+    const put = (name: string, lines: string) => `cat > ${name} <<'EOF'\n${lines}\nEOF`
+    const { status, output } = await runPage('writing.md', [
+      put('config.json', config),
+      put('catalog.json', catalog),
+      put('messages.jsonl', airbyte),
+      destination,
+      put('messages.jsonl', singer),
+      `tap-csv() { cat messages.jsonl; }\n${target.split('\n')[0]}\ncat state.jsonl`,
+    ])
+    expect([status, output]).toEqual([0, expect.stringContaining('{"sent": 1}')])
+    expect((await sandbox.truth()).visits.filter(({ id }) => id === 'v-1')).toHaveLength(1)
+  })
+
   it('models.md ask a snapshot', async () => {
     files.put('models.json', sandboxConfig(sandbox))
     const sync = 'rm -f reviews.duckdb; feedback sync --config models.json --db reviews.duckdb --select reviews'
