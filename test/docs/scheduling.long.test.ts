@@ -25,10 +25,13 @@ afterAll(async () => {
 const read = (name: string) => readFileSync(join(files.path, name), 'utf8')
 const run = (script: string, env?: Readonly<Record<string, string>>) =>
   runIn(files.path, 'sh', ['-c', script], { env: { FEEDBACK_HOME: files.path, ...env } })
-/** The alerts that the script for cron has found. */
-const readAlerts = (): ReadonlyArray<unknown> => withoutAges(JSON.parse(read('alerts.json')))
 const findAlerts = async (): Promise<ReadonlyArray<unknown>> =>
   withoutAges(JSON.parse((await run('feedback query --db reviews.duckdb critical_alerts --format json')).stdout))
+const reviewsOf = (csv: string): ReadonlyArray<string> =>
+  csv
+    .trim()
+    .split('\n')
+    .map((line) => line.split(',')[0] ?? '')
 
 /** A folder of its own with the script and a stand-in that ends with these statuses; `sleep` takes no time. */
 const runStandIn = async (statuses: ReadonlyArray<number>, script = './feedback-nightly .') => {
@@ -36,7 +39,7 @@ const runStandIn = async (statuses: ReadonlyArray<number>, script = './feedback-
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder)
   copyFileSync(join(files.path, 'feedback-nightly'), join(folder, 'feedback-nightly'))
-  writeFileSync(join(folder, 'alerts.json'), '[]')
+  writeFileSync(join(folder, 'alerts.csv'), 'review_id\n')
   putStandIn(folder, statuses)
   putProgram(folder, 'sleep', `echo "$1" >> "${folder}/waits"`)
   const { status, stdout } = await runIn(folder, 'sh', ['-c', script])
@@ -68,21 +71,25 @@ describe('the script that audits', () => {
 })
 
 describe('the script for cron', () => {
-  it('reads, checks and reports, and prints the alerts', async () => {
+  it('reads, checks and reports, and prints each alert once', async () => {
     const cron = read('feedback.cron').trim().split('\n')
     const line = cron.at(-1) ?? ''
     const command = /^15 2 \* \* \* ([^%]+)$/.exec(line)?.[1] ?? ''
-    const { status, stdout, stderr } = await run(
-      `PATH="$FEEDBACK_HOME:$PATH"; ${command.replace('/var/lib/feedback', '.')}`,
-    )
+    const nightly = `PATH="$FEEDBACK_HOME:$PATH"; ${command.replace('/var/lib/feedback', '.')}`
+    const { status, stdout, stderr } = await run(nightly)
     expect([status, stderr]).toEqual([0, ''])
-    const alerts = await findAlerts()
-    expect(alerts.length).toBeGreaterThan(0)
-    expect(withoutAges(JSON.parse(stdout))).toEqual(alerts)
-    expect(readAlerts()).toEqual(alerts)
     expect(JSON.parse(read('sync.json'))).toContainEqual(
       expect.objectContaining({ stream: 'reviews', status: 'complete', records: 300 }),
     )
+    const query = 'SELECT review_id FROM critical_alerts ORDER BY review_id'
+    const alerts = (await run(`feedback query --db reviews.duckdb --format csv "${query}"`)).stdout.trim().split('\n')
+    expect(alerts.length).toBeGreaterThan(2)
+    expect(reviewsOf(stdout)).toEqual(alerts)
+    expect(reviewsOf(read('alerts.csv'))).toEqual(reviewsOf(stdout))
+    expect(await run(nightly)).toEqual({ status: 0, stdout: '', stderr: '' })
+    const [known = '', ...others] = read('known-alerts.csv').trim().split('\n').slice(1)
+    writeFileSync(join(files.path, 'known-alerts.csv'), `${others.join('\n')}\n`)
+    expect((await run(nightly)).stdout).toBe(`${stdout.split('\n')[0]}\n${known}\n`)
     expect(read('report.html')).toMatch(/^<!doctype html>/i)
   })
 
@@ -93,7 +100,7 @@ describe('the script for cron', () => {
     makeSchedulingFiles(folder, none)
     putFeedback(folder)
     expect(await runIn(folder, './feedback-nightly', ['.'])).toMatchObject({ status: 0, stdout: '' })
-    expect(JSON.parse(readFileSync(join(folder, 'alerts.json'), 'utf8'))).toEqual([])
+    expect(reviewsOf(readFileSync(join(folder, 'alerts.csv'), 'utf8'))).toEqual(['review_id'])
     await none.close()
   })
 
@@ -177,7 +184,7 @@ describe('the systemd units', () => {
     const { status, stdout } = await run(commands.at(-1) ?? '')
     expect(status).toBe(0)
     const lines = stdout.split('\n').filter((line) => line.startsWith('{'))
-    expect(withoutAges(lines.map((line) => JSON.parse(line)))).toEqual(readAlerts())
+    expect(withoutAges(lines.map((line) => JSON.parse(line)))).toEqual(await findAlerts())
   })
 })
 
@@ -212,7 +219,7 @@ describe('the CronJob', () => {
       last = stdout
     }
     const lines = last.trim().split('\n')
-    expect(withoutAges(lines.map((line) => JSON.parse(line)))).toEqual(readAlerts())
+    expect(withoutAges(lines.map((line) => JSON.parse(line)))).toEqual(await findAlerts())
   })
 })
 
@@ -305,7 +312,7 @@ describe("Kestra's flow", () => {
   it('runs its commands, and hands on statuses and alerts', async () => {
     const inFolder = (script: string) => script.replace('/var/lib/feedback', '.')
     const report = await run(inFolder(scriptOf('report')))
-    expect([report.status, withoutAges(outputsOf(report.stdout).alerts)]).toEqual([0, readAlerts()])
+    expect([report.status, withoutAges(outputsOf(report.stdout).alerts)]).toEqual([0, await findAlerts()])
     for (const [given, status, outputs] of [
       [0, 0, { status: 0 }],
       [75, 75, undefined],
