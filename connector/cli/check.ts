@@ -35,7 +35,7 @@ export const checkCommand = defineCommand({
   examples: ['feedback check --config config.json', 'feedback check --config ENV --select reviews --json'],
   notes: [
     'Asks each operation for a few rows, then sends at most 36 more requests, within the configured rate. It',
-    'changes nothing and takes at most a minute. docs/first-sync.md explains every message.',
+    'changes nothing and takes at most a minute. docs/first-sync.md explains its messages.',
     'Exit status: 0 everything works, 78 someone must change something, 75 check again later.',
   ].join('\n'),
   run: async (io, { options }) => {
