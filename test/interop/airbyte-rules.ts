@@ -274,7 +274,7 @@ const metadataRules: ReadonlyArray<AirbyteRule> = [
   },
   {
     name: 'Connector must have a language tag in metadata',
-    failsAsWritten: 'it infers the language from files of Python, Java or a manifest, and knows no other',
+    failsAsWritten: 'it recognizes only Python, Java and manifests',
     find: (connector) => oneTag(connector, 'language'),
   },
   {
@@ -420,8 +420,8 @@ const otherRules: ReadonlyArray<AirbyteRule> = [
   },
   {
     name: 'Connectors must use HTTPS only',
-    otherwise: 'loopback may be an address too, not only the name localhost; `plainHttp` lists the exceptions',
-    failsAsWritten: 'the sandbox and examples of commands name loopback as 127.0.0.1',
+    otherwise: '`plainHttp` lists the exceptions',
+    failsAsWritten: 'the sandbox and examples write localhost as 127.0.0.1',
     find: ({ files }) =>
       [...files].flatMap(([path, text]) => (path.endsWith('.svg') ? [] : plainHttpLines(path, text))),
   },
@@ -447,8 +447,8 @@ export const airbyteRules: ReadonlyArray<AirbyteRule> = [
 
 /** Rules that have no meaning for a connector in TypeScript, and why. */
 export const foreignRules: Readonly<Record<string, string>> = {
-  'Python connectors must have PyPi publishing declared.': 'it is no package of PyPI',
+  'Python connectors must have PyPi publishing declared.': 'it is not a PyPI package',
   'Manifest-only connectors must use `source-declarative-manifest` as their base image': 'it has no manifest',
   'Python connectors must not use a Dockerfile and must declare their base image in metadata.yaml file':
-    'the base images are those of Python and Java: the Dockerfile builds on the official image of Node',
+    'the base images are for Python and Java; ours is the official image of Node',
 }
