@@ -9,8 +9,8 @@ import { findNodeProblem } from './node-floor.mjs'
 import { createStatement, describeTarball } from './provenance.mjs'
 import { findOtherVersions } from './versions.mjs'
 
-const usage = `Makes a release of the last commit: the npm package, with --images both images, the lists of their
-parts, and the statement of provenance. It builds everything twice and refuses what is not the same both times.
+const usage = `Makes a release of the last commit: the npm package, with --images both images, an SBOM for each, and
+the provenance statement. It builds everything twice and stops if the results differ.
 docs/release.md explains it.
 
 npm run release -- [OPTION…]
