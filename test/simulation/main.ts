@@ -29,21 +29,21 @@ const usage = `Usage: npm run simulate -- [options]
 
   --seed N       one world, with its history
   --seeds A-B    these worlds, a line for each that breaks a promise
-  --hours H      worlds from --seed on, until they have lasted H simulated hours together
+  --hours H      worlds from --seed on, until they have lasted H simulated hours in total
   --minutes M    worlds from --seed on, until M minutes have passed
-  --only I,J     of the world's disturbances only these, by their number in the history
+  --only I,J     only these disturbances of the world, by their number in the history
   --program NAME only the worlds of this program, such as target-feedback
   --kind I,J     only the worlds of these kinds: ${kinds.join(', ')}
-  --where REGEXP only the worlds whose scenario, as JSON, matches; given again, all have to match
-  --times N      each world N times: its hash must not change
+  --where REGEXP only the worlds whose scenario, as JSON, matches; if repeated, all must match
+  --times N      each world N times: its hash must stay the same
   --hashes       a line for each world
-  --ends         a line of JSON for each world of exports: its assumptions that do not hold, and the runs that did not
-                 read everything
+  --ends         a line of JSON for each world of exports: which assumptions it breaks, and which runs did not read
+                 everything
   --defect NAME  the product without one of its safeguards; --defect list names them
-  --shrink       of a world that breaks a promise, the disturbances that it takes
-  --until-broken ends with the world of the lowest seed that breaks a promise
+  --shrink       finds the disturbances that a world needs to break a promise
+  --until-broken stops at the lowest seed that breaks a promise
   --oracle NAME  only worlds that break this promise count as broken, such as 'nothing lost'
-  --workers N    so many processes share several worlds; as many as there are cores, unless given`
+  --workers N    how many processes share the worlds; one per core by default`
 
 const { values } = parseArgs({
   options: {
