@@ -16,11 +16,11 @@ import type { CutPage, Cutter } from './cut/page'
 
 /** A page of an export, checked against its request. */
 export type ExportPage = Omit<CutPage, 'hasList'> & {
-  /** The filters that the service applied more narrowly than the request asked, by its own echo, such as `sources`. */
+  /** The filters, such as `sources`, that the service's echo shows to be narrower than requested. */
   readonly narrowerFilters?: ReadonlyArray<string>
   /** The service refused the offset of the request, so there are no rows. */
   readonly isRefused?: boolean
-  /** The service's clock when it began to answer, milliseconds since 1970, where it is known. */
+  /** The service's clock when it began to answer, milliseconds since 1970, if known. */
   readonly servedAt?: number
 }
 
@@ -33,8 +33,8 @@ export type ExportPageRequest = ExportRequest & { readonly offset: number; reado
 export type FetchPage = (request: ExportPageRequest, turn?: T.Task<void>) => TE.TaskEither<ApiError, ExportPage>
 
 /**
- * The first difference between the request and its echo in the answer; undefined if there is none. An echo may leave
- * out any attribute.
+ * The first difference between the request and its echo in the answer; undefined if there is none. An echo may omit any
+ * attribute.
  */
 const checkEcho = (request: ExportRequest, echo: ExportFilter): ApiError | undefined => {
   const { modifiedTimeFrom, offset } = echo
@@ -42,16 +42,16 @@ const checkEcho = (request: ExportRequest, echo: ExportFilter): ApiError | undef
     return {
       _tag: 'Decode',
       path: '$.filter.modifiedTimeFrom',
-      message: `not the ${request.modifiedTimeFrom} asked for`,
+      message: `not the requested ${request.modifiedTimeFrom}`,
     }
   if (offset != null && offset !== (request.offset ?? 0))
-    return { _tag: 'Decode', path: '$.filter.offset', message: `not the ${request.offset ?? 0} asked for` }
+    return { _tag: 'Decode', path: '$.filter.offset', message: `not the requested ${request.offset ?? 0}` }
   return undefined
 }
 
 /**
- * The filters that the service applied more narrowly than the request asked. The echo of one that the request leaves
- * out is a default.
+ * The filters that the service applied more narrowly than requested. An echoed filter that was not requested is a
+ * default.
  */
 export const narrowerFilters = (request: ExportRequest, echo: ExportFilter): ReadonlyArray<string> => {
   const echoed = echo.sources == null ? undefined : new Set(echo.sources.map(Number))
@@ -66,13 +66,13 @@ const isAfter = (a: string | null | undefined, b: string | null | undefined): bo
   a != null && b != null && toMillis(a) > toMillis(b)
 
 /**
- * Pages of operation 6. A broken answer is requested again, twice at most; a caller halves the limit of one that is too
- * large.
+ * Fetches pages of operation 6. Requests a broken answer again, at most twice. If an answer is too large, the caller
+ * halves the limit.
  */
 export const createReviewFetcher = (api: Pick<Api, 'exportReviews'>, cut: Cutter): FetchPage =>
   createPageFetcher(api.exportReviews, cut)
 
-/** As `createReviewFetcher`, of operation 7, which has no filters by mention time and no additional fields. */
+/** Like `createReviewFetcher`, for operation 7, which has no filters by mention time and no additional fields. */
 export const createDeletedReviewFetcher = (api: Pick<Api, 'exportDeletedReviews'>, cut: Cutter): FetchPage =>
   createPageFetcher(
     ({ mentionTimeAfter, mentionTimeBefore, additionalFields, ...request }) => api.exportDeletedReviews(request),
@@ -100,8 +100,8 @@ const createPageFetcher =
         })),
       )
     /**
-     * An error of the request itself has had its attempts; `times`: how often one that only the cut has found is met
-     * with another.
+     * An error of the request itself was already retried. `times`: how often to retry an error that only the cutter
+     * found.
      */
     const fetchRows = (times: number): TE.TaskEither<ApiError, ExportPage> =>
       pipe(
@@ -127,7 +127,9 @@ const emptyPage = ({ offset = 0 }: ExportRequest): E.Either<ApiError, ExportPage
 const isBrokenResponse = (error: ApiError): boolean =>
   (error._tag === 'Application' && !isTokenError(error)) || (error._tag === 'Decode' && error.remedy === undefined)
 
-/** The answer, checked against its request. It may hold more rows than requested: a scan goes by the rows it gets. */
+/**
+ * The answer, checked against its request. It may hold more rows than requested, since a scan counts the rows it gets.
+ */
 const toExportPage = (request: ExportRequest, { hasList, ...page }: CutPage): E.Either<ApiError, ExportPage> => {
   const error = checkEcho(request, page.filter)
   if (error !== undefined) return E.left(error)

@@ -7,8 +7,8 @@ export type ExportFilters = Omit<ExportRequest, 'modifiedTimeFrom' | 'offset' | 
 const mentionTimeKey = Buffer.from('"mentionTime"')
 
 /**
- * The mention time of a review in milliseconds; `undefined` if it has none. Parses the record only if the name occurs
- * in it.
+ * The mention time of a review in milliseconds; `undefined` if it has none. Parses the record only if it contains the
+ * name.
  */
 export const readMentionTime = ({ raw }: CutRecord): number | undefined => {
   const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)

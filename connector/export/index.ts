@@ -1,7 +1,7 @@
 /**
  * The two exports of the service, reviews and deleted reviews, as lists for `reading/`.
- * In: an `Api`, and what to keep of a record. Out: a `List` whose pages hold checked `CutRecord`s; `cut/` turns the
- * bytes of an answer into them.
+ * In: an `Api`, and what to keep of a record. Out: a `List` whose pages hold checked `CutRecord`s. `cut/` turns the
+ * bytes of an answer into records.
  */
 export { createExtractor, fieldText, hasField, pickRecordAttributes, rawFieldText } from './cut/extract'
 export { createOffsetReader, type FieldOffset, type FieldOffsets, type ObjectOffsets } from './cut/offsets'

@@ -7,13 +7,13 @@ import type { CutRecord } from './cut/record'
 import type { ExportPage, ExportPageRequest, FetchPage } from './fetch-page'
 import { type ExportFilters, readMentionTime } from './filters'
 
-/** An export as a list to read: what its requests ask for besides, and whether mention time cuts it. */
+/** An export as a list to read: its other request parameters, and if mention time can divide it. */
 export type ExportListing = {
   /** The name of the operation in messages. */
   readonly operation: string
   readonly fetch: FetchPage
   readonly filters: ExportFilters
-  /** Whether the export can be narrowed by mention time: reviews can, deletions cannot. */
+  /** Reviews can be narrowed by mention time, deletions cannot. */
   readonly hasMentionTime: boolean
 }
 
@@ -33,7 +33,7 @@ export const toList = ({ operation, fetch, filters, hasMentionTime }: ExportList
   ...(hasMentionTime ? { mentionTime: readMentionTime } : {}),
 })
 
-/** Bounds of a request lie within those of the config. */
+/** The bounds of a request stay within those of the config. */
 const toExportRequest = (filters: ExportFilters, { from, bounds, offset, limit }: PageRequest): ExportPageRequest => {
   const configured = boundsOf(filters)
   const after = Math.max(bounds.after ?? Number.NEGATIVE_INFINITY, configured.after ?? Number.NEGATIVE_INFINITY)
@@ -48,7 +48,7 @@ const toExportRequest = (filters: ExportFilters, { from, bounds, offset, limit }
   }
 }
 
-/** The bounds that a request asks for, or that an answer tells. */
+/** The bounds that a request or its answer names. */
 export const boundsOf = (filter: {
   readonly mentionTimeAfter?: string | null | undefined
   readonly mentionTimeBefore?: string | null | undefined
@@ -58,7 +58,7 @@ export const boundsOf = (filter: {
     before: filter.mentionTimeBefore == null ? undefined : toMillis(filter.mentionTimeBefore),
   })
 
-/** What the answer tells of bounds that the config sets is the config's business. */
+/** Ignores what the answer says about bounds that the config sets: those are checked elsewhere. */
 const toListPage = (
   { mentionTimeAfter, mentionTimeBefore }: ExportFilters,
   { rows, filter, isRefused, servedAt, release }: ExportPage,
@@ -74,15 +74,15 @@ const toListPage = (
   }
 }
 
-/** Whether an error may be about the offset of its request alone. Outages, rate limits and tokens are not. */
+/** An error that may only concern the offset of its request. Outages, rate limits and tokens do not. */
 const mayRefuseOffset = (error: ApiError): boolean =>
   error._tag === 'Http'
     ? error.status === 204 || (error.status >= 400 && error.status !== 401 && outageKind(error) === undefined)
     : isRefusalInBody(error)
 
 /**
- * Takes the answer to a request. The specification does not say how the service answers an offset behind the last row,
- * or one deeper than it can serve: if it refuses this offset but not offset 0, the page counts as refused.
+ * Accepts the answer to a request. The specification does not say how the service answers an offset after the last row,
+ * or one deeper than it can serve. If it refuses this offset but not offset 0, the page counts as refused.
  */
 const takePage = async (
   fetch: FetchPage,

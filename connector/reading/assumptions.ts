@@ -16,7 +16,7 @@ export const assumptions = {
 
 export type Assumption = keyof typeof assumptions
 
-/** An assumption was seen to be broken, and there is another way to read what is left. `seen`: a clause. */
+/** An assumption turned out to be false, and the rest can be read another way. `seen`: what was observed, a clause. */
 export class Breach extends Error {
   constructor(
     readonly assumption: Assumption,
@@ -53,14 +53,14 @@ export const incompleteForGood = (assumption: Assumption, what: string, remedy: 
 
 type InList = { readonly env: { readonly list: { readonly name: string } } }
 
-/** A row that was read or must be there is missing, although it was asked for again and again. */
+/** A row that was read before, or must exist, is missing even after repeated requests. */
 export const missingRows = ({ env: { list } }: InList): Incomplete =>
   incompleteForNow(
     'A1',
     `${list.name}: the list ends before rows that the service has shown, in 6 answers within 15.5 s`,
   )
 
-/** The same rows come wherever they are asked for. */
+/** Every offset returns the same rows. */
 export const ignoredOffset = ({ env: { list } }: InList): Incomplete =>
   incompleteForGood(
     'A3',
@@ -68,7 +68,7 @@ export const ignoredOffset = ({ env: { list } }: InList): Incomplete =>
     "Please ask the service's operator.",
   )
 
-/** What no filter cuts can only be read as deep as the service serves it. */
+/** A list that no filter divides can only be read as deep as the service allows offsets. */
 export const refusedOffset = ({ env: { list } }: InList, offset: number): Incomplete =>
   incompleteForGood(
     'A3',

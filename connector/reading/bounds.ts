@@ -4,12 +4,12 @@ import { isBounded, type ListRow, type Window } from './list'
 import type { Session } from './session'
 
 const second = 1000
-/** A service that ignores bounds shows it in any answer, so a few rows of each will do. */
+/** A service that ignores bounds shows it in any answer, so checking a few rows of each is enough. */
 const checkedRows = 16
 
 /**
- * Throws a Breach of A4 if a row of a window lies outside of it, by more than the second that bounds may be rounded to.
- * Remembers some mention times, by which another window can be shown to be empty.
+ * Throws a Breach of A4 if a row lies outside its window by more than a second (bounds may be rounded). Remembers some
+ * mention times, which later help to show that another window is empty.
  */
 export const checkBounds = <R extends ListRow>(session: Session<R>, window: Window, rows: ReadonlyArray<R>): void => {
   const { mentionTime } = session.env.list

@@ -10,15 +10,15 @@ export const floorToSecond = (time: number): number => Math.floor(time / second)
 export const ceilToSecond = (time: number): number => Math.ceil(time / second) * second
 
 /**
- * The `modifiedTimeFrom` of a run, milliseconds: `lookback` before the cursor but not before the start date, and one
- * second earlier, so that a service that compares with `>` serves the same rows as one that compares with `>=`.
+ * The `modifiedTimeFrom` of a run, in milliseconds: `lookback` before the cursor, but not before the start date, and
+ * one second earlier still, so that a service that compares with `>` returns the same rows as one with `>=`.
  */
 export const filterFrom = (startDate: number, cursor: O.Option<number>, lookback: number): number =>
   floorToSecond(O.isNone(cursor) ? startDate : Math.max(startDate, cursor.value - lookback)) - second
 
 /**
- * The cursor after a complete read whose newest row has the time `reached`: never earlier than before, the same if
- * nothing was read.
+ * The cursor after a complete read whose newest row has the time `reached`. Never moves back; stays if nothing was
+ * read.
  */
 export const nextCursor = (cursor: O.Option<number>, reached: O.Option<number>): O.Option<number> => {
   if (O.isNone(cursor)) return reached
@@ -26,11 +26,10 @@ export const nextCursor = (cursor: O.Option<number>, reached: O.Option<number>):
 }
 
 /**
- * How much further than the lookback the next run must read back, milliseconds. A row that changes during a long read
- * can move the cursor past other rows that changed behind the reader, where `Date` is ahead of the clock that stamps
- * rows. The lookback is for rows that become visible late and stays whole, so none of this is taken out of it. Where
- * nothing is certain, it reaches to the start date: a single row, which may be dated in the future, does not tell how
- * far the clock is that stamps rows.
+ * How much further back than the lookback the next run must read, in milliseconds. If `Date` is ahead of the clock that
+ * stamps rows, a row that changes during a long read can move the cursor past rows that changed behind the reader. The
+ * lookback itself is reserved for rows that become visible late. If no time is certain, the slack reaches back to the
+ * start date: a single row may be dated in the future, so it says nothing about the clock that stamps rows.
  */
 export const cursorSlack = (cursor: O.Option<number>, certain: O.Option<number>, startDate: number): number =>
   O.isSome(cursor) ? Math.max(0, cursor.value - O.getOrElse(() => startDate)(certain)) : 0
@@ -45,8 +44,7 @@ const cutoffMarginWithoutDate = 300_000
 const maxClockSkew = 60_000
 
 /**
- * The time up to which a run reads: from the `Date` of the first answer (milliseconds), without one from the local
- * clock.
+ * The time up to which a run reads, in milliseconds: the `Date` of the first answer, or the local clock if it has none.
  */
 export const chooseCutoff = (
   servedAt: number | undefined,
@@ -57,8 +55,8 @@ export const chooseCutoff = (
       now - cutoffMarginWithoutDate,
       [
         warningNote(
-          'The service does not tell its time (no Date header): ' +
-            'changes of the last 5 minutes are left for the next run.',
+          'The service does not send its time (no Date header): ' +
+            'the next run reads the changes of the last 5 minutes.',
         ),
       ],
     ]
@@ -71,16 +69,15 @@ export const chooseCutoff = (
       : [
           warningNote(
             `The clock here is ${difference} the service's (${toInstant(servedAt)}). ` +
-              `The service's is used; set the clock of this machine.`,
+              `The run uses the service's clock; set the clock of this machine.`,
           ),
         ],
   ]
 }
 
 /**
- * A time that the clock which stamps rows has reached: the newest modifiedTime of a page but one, up to `latest`, the
- * time of the answer; -Infinity with fewer than two rows. One row that is dated in the future says nothing about that
- * clock.
+ * A time that the clock that stamps rows has surely reached: the second-newest modifiedTime of a page, at most `latest`
+ * (the time of the answer). -Infinity with fewer than two rows, since a single row may be dated in the future.
  */
 export const confirmedTime = (rows: ReadonlyArray<{ readonly modifiedTime: number }>, latest: number): number => {
   let newest = Number.NEGATIVE_INFINITY

@@ -5,10 +5,13 @@ import type { Session } from './session'
 
 const second = 1000
 
-/** How many rows that were read an empty window is asked for together with. */
+/** How many rows already read are tried to prove that a window is empty. */
 const maxTries = 16
 
-/** Whether a window has no row: it is asked for together with one that was read, the next nearest at each try. */
+/**
+ * Resolves to true if a window has no rows. Asks for it together with a row already read; each try takes the next
+ * nearest one.
+ */
 export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, window: Window): Promise<boolean> => {
   const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
   if (isBounded(window) && session.anchors.length === 0) await findAnchors(session)
@@ -25,7 +28,7 @@ export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, wind
     if (rows.length > 0 && !isFullPage(session, { ...page, rows })) return true
     if (rows.length === 0) await pauseBefore(session, Math.min(tries, 4))
   }
-  // Nothing is known beside it. Where a row was read, an empty answer proves nothing.
+  // There are no rows to compare with. If this window has shown rows, an empty answer proves nothing.
   const mustHaveRows = (!isBounded(window) && session.limits.longest() > 0) || session.anchors.some(isInside)
   for (let tries = 0; ; tries += 1) {
     const { rows, release } = await askPage(session, window, { offset: 0 })
@@ -37,13 +40,13 @@ export const isEmptyWindow = async <R extends ListRow>(session: Session<R>, wind
 }
 
 /**
- * Whether an empty list is believed where this run has seen no row: at once the second time, or, where the stopped run
- * had seen some, when it stays empty for as long as a moment may last.
+ * Decides if an empty list can be believed. If no run has seen a row, the second empty answer is enough; if the stopped
+ * run had seen rows, the list must stay empty for the full waiting time.
  */
 export const isBelieved = async <R extends ListRow>(session: Session<R>, tries: number): Promise<boolean> =>
   session.progress.newest === undefined ? tries > 0 : !(await pauseBefore(session, tries))
 
-/** A resumed read knows no mention times: those of the first page will do. */
+/** A resumed read has no mention times yet; those of the first page are enough. */
 const findAnchors = async <R extends ListRow>(session: Session<R>): Promise<void> => {
   const { env, progress } = session
   for (let tries = 0; ; tries += 1) {
@@ -60,7 +63,7 @@ const findAnchors = async <R extends ListRow>(session: Session<R>): Promise<void
 
 const maxAnchors = 256
 
-/** Remembers some of the mention times that were read, by which a window is shown to be empty. */
+/** Remembers some mention times of rows that were read. They are used to show that a window is empty. */
 export const rememberTimes = <R extends ListRow>({ anchors }: Session<R>, times: ReadonlyArray<number>): void => {
   const step = Math.max(1, Math.floor(times.length / 20))
   anchors.push(...times.filter((_, i) => i % step === 0))

@@ -4,24 +4,24 @@ import type { ListPage, ListRow, Window } from './list'
 import { askPage, pauseBefore } from './requests'
 import type { Session } from './session'
 
-/** How many rows an end probe asks for behind the place where the list should end. */
+/** How many rows an end probe requests after the expected end. */
 const rowsAsked = 36
 
-/** A service that cuts its answers leaves more than this share of what it gives at a time. */
+/** A service that caps its answers returns more than this share of its usual page. */
 const leastShare = 0.4
 
-/** How many rows in front of that place must be there; more where none of so few was read. */
+/** How many rows before the expected end must be there; more if none of the first few was read. */
 const [rowsInFront, moreInFront] = [4, 12]
 
-/** Where an end is looked for; `limit` has room for more than can be there. */
+/** A probe around an expected end; its `limit` leaves room for more rows than there can be. */
 const probeAt = (end: number, front: number) => {
   const inFront = Math.min(front, end)
   return { offset: end - inFront, limit: inFront + rowsAsked }
 }
 
 /**
- * As many rows of `most` as a service that gave `length` rows at a time shows, and one more, even where it cuts its
- * answers.
+ * How many of `most` rows to request before the end, so that a service that returned `length` rows at a time shows them
+ * and one more, even if it caps its answers.
  */
 const frontOf = (most: number, length: number): number =>
   length < 2 ? 0 : Math.min(most, Math.max(1, Math.ceil(leastShare * length) - 1))
@@ -29,20 +29,20 @@ const frontOf = (most: number, length: number): number =>
 /** A page that may be the last: where it began, and its rows. */
 type LastPage<R extends ListRow> = { readonly offset: number; readonly rows: ReadonlyArray<R> }
 
-/** The request that will probably show the end behind a short page. */
+/** The request that will probably confirm the end after a short page. */
 export const expectedProbe = ({ offset, rows }: LastPage<ListRow>) =>
   probeAt(offset + rows.length, frontOf(rowsInFront, rows.length))
 
-/** What stands around the place where a list should end, counted in rows from its start. */
+/** The rows around the expected end of a list; positions count from its start. */
 type Probe<R extends ListRow> = {
   readonly page: ListPage<R>
-  /** Where its rows end. */
+  /** Position after the last row. */
   readonly end: number
-  /** None came behind the expected end, or so few that the answer was not cut. */
+  /** The answer had no rows after the expected end, or so few that it cannot have been cut off. */
   readonly isWhole: boolean
 }
 
-/** Asks for the rows around `end`, as many in front of it as `front`. */
+/** Requests the rows around `end`, including `front` rows before it. */
 const probeEnd = async <R extends ListRow>(
   session: Session<R>,
   window: Window,
@@ -61,28 +61,26 @@ const probeEnd = async <R extends ListRow>(
   }
 }
 
-/** What stands at the end of a list that should have `count` rows. */
+/** Probes the end of a list that should have `count` rows. */
 export const probeCount = <R extends ListRow>(session: Session<R>, window: Window, count: number): Promise<Probe<R>> =>
   probeEnd(session, window, count, frontOf(rowsInFront, session.limits.longest()))
 
-/** How often rows that came since the read began may keep a list from ending; the next run reads them again. */
+/** How often rows added since the read began may keep a list from ending. The next run reads them again. */
 export const patience = 4
 
 export type End<R extends ListRow> =
-  /**
-   * `inserted`: by how many places known rows have moved towards the end since they were read. `rows`: the last ones.
-   */
+  /** `inserted`: how many places known rows have moved towards the end since they were read. `rows`: the last rows. */
   | { readonly _tag: 'End'; readonly inserted: number; readonly rows: ReadonlyArray<R> }
-  /** It does not end there: where to read on. `isNear`: the probe had few rows, all of them known or later changes. */
+  /** The list goes on at `offset`. `isNear`: the probe had few rows, all of them known or changed later. */
   | { readonly _tag: 'GoOn'; readonly offset: number; readonly isNear: boolean }
-  /** No row stands there. */
+  /** The probe returned no rows. */
   | { readonly _tag: 'Nothing'; readonly page: ListPage<R> }
 
 /**
- * Whether the list ends where its last page, a short one, ended: it must be exactly as long as that, or still end with
- * the row that was the last. Only rows that were read may stand there, and rows that changed since; one must have been
- * read. An empty answer proves nothing. `tries`: how often no end was found before. A list that has become longer, or
- * whose pages are cut, is asked for twice.
+ * Checks that the list ends where its short last page ended: it must be exactly that long, or still end with the same
+ * row. Only rows already read, or changed since, may stand there, and at least one must have been read. An empty answer
+ * proves nothing. `tries`: how often no end was found before. If the list has grown, or its pages are capped, it is
+ * asked for twice.
  */
 export const findEnd = async <R extends ListRow>(
   session: Session<R>,
@@ -106,7 +104,7 @@ export const findEnd = async <R extends ListRow>(
         session.limits.learnShort(last.rows.length)
       return { _tag: 'GoOn', offset: Math.max(0, end - overlap), isNear: false }
     }
-    // Of a single row nothing can be asked for again but what stands behind it.
+    // For a single row, only what comes after it can be requested again.
     const isSingle = last.rows.length === 1 && last.offset === 0 && steps === 0
     if (rows.length === 0) return isSingle ? { _tag: 'End', inserted: 0, rows } : { _tag: 'Nothing', page: probe.page }
     const at = rows.findIndex(({ id, modifiedTime }) => id === lastRow?.id && modifiedTime === lastRow.modifiedTime)
@@ -127,17 +125,14 @@ export const findEnd = async <R extends ListRow>(
   return { _tag: 'GoOn', offset: Math.max(0, end - overlap), isNear: false }
 }
 
-/**
- * By how many places rows that were there when the read began have moved towards the end of the list since they were
- * read.
- */
+/** How many places rows that existed when the read began have moved towards the end since they were read. */
 const movedBy = <R extends ListRow>(session: Session<R>, rows: ReadonlyArray<R>, offset: number): number =>
   rows.reduce((most, row, i) => {
     const read = isDue(session, row) ? findRow(session.known, row) : undefined
     return read === undefined ? most : Math.max(most, Math.ceil(offset + i - read.index))
   }, 0)
 
-/** How many rows a list has, looked for from `near` on; undefined if it does not come to rest. */
+/** Finds how many rows a list has, starting at `near`. Undefined if the length keeps changing. */
 export const listLength = async <R extends ListRow>(
   session: Session<R>,
   window: Window,
@@ -147,7 +142,7 @@ export const listLength = async <R extends ListRow>(
   for (let [step, waits] = [16, 0]; step < 2 ** 40; step *= 2) {
     const { page, end, isWhole } = await probeCount(session, window, at)
     if (isWhole && page.rows.length > 0 && end === at) return end
-    // Where rows have stood, an empty answer may be of a moment.
+    // If rows were seen there before, an empty answer may be temporary.
     if (page.rows.length === 0 && at <= Math.max(near, low) && !(await pauseBefore(session, waits++))) return undefined
     if (page.rows.length > 0) low = end
     else high = end

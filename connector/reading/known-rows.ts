@@ -2,20 +2,20 @@ import type { RowVersion } from './list'
 
 /** A row that was read. */
 type KnownRow = RowVersion & {
-  /** Where it stands among the rows of its pass. */
+  /** Its place among the rows of its pass. */
   readonly position: number
-  /** Its place in the service's list when it was read last, as far as is known. */
+  /** Its last known place in the service's list. */
   readonly index: number
-  /** It comes from a resume token: rows that were read beside it may be unknown. */
+  /** It comes from a resume token, so rows read next to it may be unknown. */
   readonly isTail: boolean
 }
 
-/** Some rows of a pass with their positions: enough to find the place again after a stop. */
+/** Some rows of a pass with their positions, enough to find the place again after a stop. */
 export type Tail = ReadonlyArray<readonly [id: string, modifiedTime: number, position: number]>
 
 const maxPages = 32
 
-/** The rows of a page in columns: 30,000 rows as objects would be most of what the garbage collector has to visit. */
+/** The rows of a page in columns: 30,000 row objects would dominate garbage collection. */
 type Columns = {
   /** The number of its first row, counted over all rows read. */
   readonly firstRow: number
@@ -25,11 +25,11 @@ type Columns = {
   readonly positions: Float64Array
 }
 
-/** The rows of the last 32 pages, and where each stands in its pass. Changed in place, because it is large. */
+/** The rows of the last 32 pages and their places in the pass. Large, so it is changed in place. */
 export type KnownRows = {
   /** For each id the number of its last row. */
   readonly rowNumbers: Map<string, number>
-  /** The version that left, of each id whose last row is older than that or later than the cutoff. */
+  /** The version that was sent, for each id whose last row is older than that or later than the cutoff. */
   readonly newestTimes: Map<string, number>
   readonly pages: Columns[]
   /** The number of the first row of this pass. */
@@ -37,11 +37,11 @@ export type KnownRows = {
   rowCount: number
   /** The highest position in this pass, -1 before its first row. */
   lastPosition: number
-  /** The last position of the rows that a resume token holds. */
+  /** The last position among the rows in the resume token. */
   tailEnd: number
 }
 
-/** `tail`: the rows that a resume token holds of the pass that goes on. */
+/** `tail`: rows from the resume token of the pass to continue. */
 export const createKnownRows = (tail: Tail): KnownRows => {
   const known: KnownRows = {
     rowNumbers: new Map(),
@@ -74,7 +74,7 @@ const locate = ({ rowNumbers, pages }: KnownRows, id: string): readonly [page: C
   return undefined
 }
 
-/** The row with this id and version, if this pass has read it. */
+/** The row with this id and version, if this pass has read it; otherwise undefined. */
 export const findRow = (known: KnownRows, { id, modifiedTime }: RowVersion): KnownRow | undefined => {
   const found = locate(known, id)
   if (found === undefined) return undefined
@@ -82,24 +82,24 @@ export const findRow = (known: KnownRows, { id, modifiedTime }: RowVersion): Kno
   if (firstRow < known.passStart || times[at] !== modifiedTime) return undefined
   const position = positions[at] ?? Number.NaN
   const isTail = Number.isNaN(offset)
-  // While nothing changes, a row has as many rows in front of it as its position says.
+  // While nothing changes, a row's position equals the number of rows before it.
   return { id, modifiedTime, position, index: isTail ? position : offset + at, isTail }
 }
 
-/** Whether this pass has read the row, in whatever version. */
+/** This pass has read some version of the row. */
 export const hasId = ({ rowNumbers, passStart }: KnownRows, id: string): boolean =>
   (rowNumbers.get(id) ?? -1) >= passStart
 
 /**
- * The modifiedTime of the newest version read with this id, in any pass. A version after the cutoff counts only if no
- * other was read: it has not left.
+ * The modifiedTime of the newest version read with this id, in any pass. A version after the cutoff was not sent, so it
+ * counts only if no other was read.
  */
 export const newestTime = (known: KnownRows, id: string): number | undefined => {
   const found = locate(known, id)
   return found && (known.newestTimes.get(id) ?? found[0].times[found[1]])
 }
 
-/** `offset`: the page's; rows later than `cutoff` have not left. */
+/** `offset`: that of the page. Rows later than `cutoff` were not sent. */
 export const addRows = (known: KnownRows, rows: ReadonlyArray<RowVersion>, offset: number, cutoff: number): void => {
   const positions = rows.map((row) => findRow(known, row)?.position)
   addColumns(known, rows, assignPositions(positions, known.lastPosition, known.tailEnd), offset, cutoff)
@@ -142,14 +142,14 @@ const forgetPage = ({ rowNumbers, newestTimes }: KnownRows, { ids, firstRow }: C
     newestTimes.delete(id)
   })
 
-/** A new pass begins: positions start again at 0, rows of earlier passes stay known as read. */
+/** Starts a new pass: positions restart at 0, and rows of earlier passes stay known. */
 export const startPass = (known: KnownRows): void => {
   known.passStart = known.rowCount
   known.lastPosition = -1
   known.tailEnd = -1
 }
 
-/** The last rows of this pass, `count` at least, and about seven of each older page. */
+/** The last rows of this pass: at least `count`, plus about seven from each older page. */
 export const tailOf = ({ pages, passStart, lastPosition, rowNumbers }: KnownRows, count: number): Tail => {
   const rows: Array<Tail[number]> = []
   pages.forEach(({ firstRow, ids, times, positions }, n) => {

@@ -1,17 +1,17 @@
-/** What the answers of a read have shown of the most rows that the service gives at a time. */
+/** What the answers of a read have shown about the service's own page limit. */
 export type Limits = {
-  /** The most rows that an answer has had. */
+  /** The longest answer so far. */
   readonly longest: () => number
-  /** The service gives no more rows at a time than this, though it says otherwise; Infinity: nothing shows it. */
+  /** The service returns no more rows at a time than this, whatever it says; Infinity if unknown. */
   readonly own: () => number
   readonly measure: (length: number) => void
-  /** A short page was shown not to end the list; two of one length in a row are the service's own limit. */
+  /** Records that a short page did not end the list; two of the same length in a row are the service's own limit. */
   readonly learnShort: (length: number) => void
   /** A short page has not ended the list. */
   readonly cutsPages: () => boolean
 }
 
-/** Answers of fewer rows than this have one length by chance. */
+/** Below this length, answers may have the same length by chance. */
 const leastLimit = 5
 
 export const createLimits = (): Limits => {

@@ -5,10 +5,10 @@ import { defined, type Failure } from '../cdk'
 /** A row in one version: its id and the time of its last change, milliseconds since 1970. */
 export type RowVersion = { readonly id: string; readonly modifiedTime: number }
 
-/** A row of a list; `json` is its text as it leaves. */
+/** A row of a list; `json` is its text as it is sent. */
 export type ListRow = RowVersion & { readonly json: Uint8Array }
 
-/** Bounds of mention time as a request sends them, milliseconds; whether the service includes them is not known. */
+/** Bounds of mention time as sent in a request, milliseconds. It is unknown if the service includes them. */
 export type Bounds = { readonly after?: number; readonly before?: number }
 
 export type PageRequest = {
@@ -22,21 +22,21 @@ export type PageRequest = {
 /** What the service answers to a request for a page. */
 export type ListPage<R extends ListRow> = {
   readonly rows: ReadonlyArray<R>
-  /** The limit and the bounds that the answer says it applied, where it does. */
+  /** The limit and bounds that the answer says it applied, if it does. */
   readonly limit?: number
   readonly bounds?: Bounds
-  /** The service refuses this offset, so there are no rows. */
+  /** The service refused this offset, so there are no rows. */
   readonly isRefused?: boolean
-  /** The service's clock when it began to answer, milliseconds, where it is known. */
+  /** The service's clock when it began to answer, milliseconds, if known. */
   readonly servedAt?: number
   /** The rows are no longer read: their bytes may be overwritten. */
   readonly release?: () => void
 }
 
-/** TooLarge: fewer rows may fit. */
+/** TooLarge: the answer was too large, and fewer rows may fit. */
 export type ListError = { readonly _tag: 'TooLarge' | 'Failed'; readonly failure: Failure }
 
-/** Fetches one page. An answer that has arrived waits for `turn` before it is worked on. */
+/** Fetches one page. An answer that has arrived waits for `turn` before it is processed. */
 export type FetchListPage<R extends ListRow> = (
   request: PageRequest,
   turn?: Task<void>,
@@ -47,16 +47,20 @@ export type List<R extends ListRow> = {
   /** What messages call it. */
   readonly name: string
   readonly fetch: FetchListPage<R>
-  /** The mention time of a row, milliseconds, by which the list can be cut; without it no filter cuts the list. */
+  /**
+   * The mention time of a row, milliseconds, by which the list can be divided. Missing if no filter divides the list.
+   */
   readonly mentionTime?: (row: R) => number | undefined
 }
 
-/** The rows whose mention time lies in a window leave; `unmentioned`: those without one, in the whole list. */
+/**
+ * A window sends the rows whose mention time lies in it; `unmentioned` covers the rows without one in the whole list.
+ */
 export type Window = Bounds & {
-  /** How it is read: pages that join, or halves where they do not; none: pages. */
+  /** How it is read: by halving, or in rounds; undefined: by overlapping pages. */
   readonly by?: 'halves' | 'rounds'
   readonly unmentioned?: boolean
-  /** Of `unmentioned`: how many rows the windows before it have had. */
+  /** Only for `unmentioned`: how many rows the windows before it had. */
   readonly rows?: number
 }
 
@@ -73,7 +77,7 @@ export const describeWindow = ({ after, before, unmentioned }: Window): string =
   return `what was mentioned from ${from} to ${to}`
 }
 
-/** A key for each row of one answer: its id, and a number where the answer lists the id more than once. */
+/** A key for each row of one answer: its id, plus a number if the answer lists the id more than once. */
 export const keysOf = (rows: ReadonlyArray<RowVersion>): ReadonlyArray<string> => {
   const ids = rows.map(({ id }) => id)
   if (new Set(ids).size === ids.length) return ids
@@ -85,10 +89,13 @@ export const keysOf = (rows: ReadonlyArray<RowVersion>): ReadonlyArray<string> =
   })
 }
 
-/** Rows inserted in front can shift a page by its length, so that it comes again. Three times in a row is no chance. */
+/**
+ * Rows inserted before a page can shift it by its own length, so that it comes again. Three times in a row is no
+ * coincidence.
+ */
 const maxRepeats = 3
 
-/** Tells whether the same rows have come at one offset after another, too often for chance. */
+/** Returns a check that is true once the same rows came at different offsets too often to be chance. */
 export const watchRepeats = (): ((offset: number, rows: ReadonlyArray<RowVersion>) => boolean) => {
   let [lastOffset, lastRows, repeats] = [0, '', 0]
   return (offset, rows) => {
@@ -100,15 +107,15 @@ export const watchRepeats = (): ((offset: number, rows: ReadonlyArray<RowVersion
   }
 }
 
-/** Tells whether two answers have the same rows, without holding either. */
+/** A digest that shows if two answers have the same rows without keeping either. */
 const signatureOf = (rows: ReadonlyArray<RowVersion>): string =>
   [rows.length, rows[0], rows.at(Math.floor(rows.length / 2)), rows.at(-1)]
     .map((row) => (typeof row === 'object' ? `${row.id} ${row.modifiedTime}` : row))
     .join(' ')
 
 /**
- * The rows, with the newest version of each id last: many a target keeps the record that comes last. They are in the
- * order of their times where a page has an older version behind a newer one, and else as they were.
+ * The rows, with the newest version of each id last, since many destinations keep the record that arrives last. Sorted
+ * by time if the page has an older version after a newer one; otherwise unchanged.
  */
 export const putNewestLast = <A extends RowVersion>(rows: ReadonlyArray<A>): ReadonlyArray<A> => {
   const times = new Map<string, number>()

@@ -10,19 +10,21 @@ import { isBounded, type ListPage, type ListRow, type Window, watchRepeats } fro
 import { askPage, isFullPage, isPrefetched, pauseBefore, prefetchPages, type Where } from './requests'
 import { type Session, startWindow } from './session'
 
-/** Six rows come in their old order by chance once in 720 times. A single row always does, so it proves no order. */
+/** Six rows keep their order by chance once in 720 times. A single row always does, so it proves nothing. */
 const witnesses = 6
 
-/** How many times in a row a page that joins is looked for further back: 1, 2, 4, 8 and 16 pages. */
+/** How many times in a row to step back for a page that overlaps: 1, 2, 4, 8 and 16 pages. */
 const maxStepsBack = 5
 
-/** How often an end may turn out to be none before rows come that were not read. */
+/** How often a presumed end may turn out wrong before new rows arrive. */
 const maxEnds = 16
 
-/** How many pages in a row may bring nothing but later changes; in a long list more. */
+/** How many pages in a row may contain only later changes; more in a long list. */
 const maxIdlePages = 100
 
-/** Rows that two successive pages share: 10 or a fiftieth of the page, whichever is more, at most half a page. */
+/**
+ * Number of rows that two successive pages share: 10 or a fiftieth of the page, whichever is more, at most half a page.
+ */
 export const overlapSize = (length: number): number =>
   Math.min(Math.floor(length / 2), Math.max(10, Math.floor(length / 50)))
 
@@ -31,22 +33,22 @@ type Pass = {
   pages: number
   /** Rows of the longest page. */
   longest: number
-  /** Rows that the next page shares with the last one. */
+  /** How many rows the next page shares with the last one. */
   overlap: number
-  /** How often the overlap was doubled, because more rows had moved than it has. */
+  /** How often the overlap was doubled because more rows had moved than it covers. */
   doublings: number
-  /** Steps back in a row, and in all. */
+  /** Steps back in a row, and in total. */
   stepsInARow: number
   steps: number
-  /** How often an answer without rows was asked for again. */
+  /** How often an empty answer was requested again. */
   waits: number
   /** How often the list did not end where it seemed to. */
   ends: number
-  /** Those where only later changes stood behind the page. */
+  /** How often only later changes followed the page. */
   nearEnds: number
-  /** Pages in a row that brought nothing but later changes. */
+  /** Pages in a row with nothing but later changes. */
   idle: number
-  /** How often the next page was asked for again since it came in another order. */
+  /** How often the next page was requested again because its order had changed. */
   doubts: number
 }
 
@@ -65,8 +67,8 @@ const newPass = (): Pass => ({
 })
 
 /**
- * Reads a window page by page; each page begins with rows of the one before. Rows that nobody touches keep their order,
- * so two pages with a row in common leave none out between them. Throws a Breach where the order is not kept.
+ * Reads a window page by page; each page starts with rows of the one before. Rows that nobody touches keep their order,
+ * so nothing is missing between two pages with a row in common. Throws a Breach if the order changes.
  */
 export async function* readPages<R extends ListRow>(
   session: Session<R>,
@@ -96,7 +98,7 @@ export async function* readPages<R extends ListRow>(
       rows.length > 0 && (offset === 0 || order.knownRows >= Math.min(witnesses, pass.overlap || witnesses))
     if (order.problem !== undefined || !isJoined) {
       page.release?.()
-      // A page that was asked for ahead may be older than the one in front of it.
+      // A prefetched page may be older than the page before it.
       if (isAhead) prefetchPages(session, [])
       else if (order.problem !== undefined) doubtOrder(pass, order.problem)
       else if (isResumed && pass.pages === 0 && pass.stepsInARow === maxStepsBack) beginAnew(session)
@@ -130,12 +132,12 @@ export async function* readPages<R extends ListRow>(
     }
     if (pass.overlap === 0) throw new Breach('A2', 'pages of a single row cannot overlap')
   }
-  // Of the rows that came in front some may have gone again.
+  // Some of the inserted rows may have disappeared again.
   if (progress.inserted > 0 && (await countChanged(session, window, behind)) < progress.inserted * 0.75)
     throw new Breach('A3', 'rows that were not read came in front of rows that were')
 }
 
-/** Whether a list without rows is empty. Rows that this read has seen must come. */
+/** Decides if a list without rows is really empty. Rows that this read has already seen must show up. */
 const isEmptyList = async <R extends ListRow>(session: Session<R>, window: Window, waits: number): Promise<boolean> => {
   if (isBounded(window) && waits > 0) return isEmptyWindow(session, window)
   if (session.limits.longest() === 0) return isBelieved(session, waits)
@@ -143,15 +145,15 @@ const isEmptyList = async <R extends ListRow>(session: Session<R>, window: Windo
   return false
 }
 
-/** A page in another order is asked for once more: a replica that lacks a change may have answered. */
+/** Requests a page whose order has changed once more: a replica that lacks a change may have answered. */
 const doubtOrder = (pass: Pass, problem: string): void => {
   if (pass.doubts > 0) throw new Breach('A3', problem)
   pass.doubts += 1
 }
 
 /**
- * The list does not end where it seemed to: counts that. In a list that grows with each request, a page that joins and
- * is short is the end by itself (A2).
+ * Counts a wrong presumed end. In a list that grows with each request, a short page that overlaps is accepted as the
+ * end (A2).
  */
 const isEndByItself = <R extends ListRow>({ limits }: Session<R>, pass: Pass, isNear: boolean): boolean => {
   pass.ends += 1
@@ -161,7 +163,7 @@ const isEndByItself = <R extends ListRow>({ limits }: Session<R>, pass: Pass, is
   return false
 }
 
-/** Counts a page that joins. */
+/** Records a page that overlaps. */
 const accept = <R extends ListRow>(
   { progress, env }: Session<R>,
   pass: Pass,
@@ -184,7 +186,7 @@ const accept = <R extends ListRow>(
   pass.nearEnds = 0
 }
 
-/** Goes back to a page that may join. After an answer without rows that was not refused it waits first. */
+/** Steps back to a page that may overlap. Waits first after an empty answer that was not a refusal. */
 const stepBack = async <R extends ListRow>(
   session: Session<R>,
   pass: Pass,
@@ -204,18 +206,18 @@ const stepBack = async <R extends ListRow>(
   pass.doublings += 1
 }
 
-/** Since the stopped run, all that it has read may have changed. */
+/** Starts over: everything the stopped run had read may have changed. */
 const beginAnew = <R extends ListRow>(session: Session<R>): void => {
   startWindow(session)
   session.notes.push(
     infoNote(
-      `${session.env.list.name}: none of the rows that the stopped run has ` +
-        'read are where they were; everything is read from the beginning.',
+      `${session.env.list.name}: none of the rows that the stopped run ` +
+        'read are where they were; reading starts over from the beginning.',
     ),
   )
 }
 
-/** The next pages, if each begins `step` rows behind the one before. */
+/** The next pages, assuming each begins `step` rows after the one before. */
 const pagesAhead = <R extends ListRow>(
   { env: { concurrency }, progress: { offset } }: Session<R>,
   window: Window,
@@ -223,22 +225,22 @@ const pagesAhead = <R extends ListRow>(
 ): ReadonlyArray<readonly [Window, Where]> =>
   Array.from({ length: concurrency }, (_, i) => [window, { offset: offset + i * step }])
 
-/** What a page says about the order of the list. */
+/** What a page shows about the order of the list. */
 type PageOrder = {
-  /** Rows that this pass has read. */
+  /** Number of rows that this pass has already read. */
   readonly knownRows: number
-  /** What shows that rows have changed places. */
+  /** Evidence that rows changed places. */
   readonly problem: string | undefined
-  /** By how many places known rows have moved towards the end, where the page does not show why. */
+  /** How many places known rows have moved towards the end without a visible reason. */
   readonly inserted: number
-  /** No row is unread that was there when the read began. */
+  /** Every unread row was added or changed after the read began. */
   readonly isIdle: boolean
 }
 
 /**
- * Compares a page with the rows that were read. While rows keep their order, a row that was not read stands in front of
- * one that was only if it changed or became visible meanwhile, and then it is young. Equal times are common only where
- * many rows changed at once, so a young row does not explain itself if a known row has its time.
+ * Compares a page with the rows already read. While rows keep their order, an unread row can stand before a known one
+ * only if it changed or became visible during the read, so it is young. Equal times are common only where many rows
+ * changed at once, so a young row with the time of a known row does not explain itself.
  */
 const compareOrder = <R extends ListRow>(session: Session<R>, rows: ReadonlyArray<R>, offset: number): PageOrder => {
   const { known, progress, origin } = session
@@ -254,7 +256,7 @@ const compareOrder = <R extends ListRow>(session: Session<R>, rows: ReadonlyArra
     const row = found[i]
     if (row === undefined) {
       if (modifiedTime <= (progress.cutoff ?? 0)) isIdle = false
-      // Another version of a row that was read has taken its place.
+      // A row that was read has been replaced by another version.
       if (hasId(known, id)) return
       if (modifiedTime > youngFrom && !knownTimes.has(modifiedTime)) explained += 1
       else isUnread = true
@@ -274,8 +276,8 @@ const compareOrder = <R extends ListRow>(session: Session<R>, rows: ReadonlyArra
 }
 
 /**
- * How many rows have changed or become visible since the read began and were not read; too many to count: Infinity.
- * `behind`: rows behind those that were read, which cannot have moved them.
+ * How many rows changed or became visible since the read began and are still unread; Infinity if too many to count.
+ * `behind`: rows after those that were read, which cannot have moved them.
  */
 export const countChanged = async <R extends ListRow>(
   session: Session<R>,

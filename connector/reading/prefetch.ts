@@ -5,24 +5,24 @@ import type { FetchListPage, ListError, ListPage, ListRow, PageRequest } from '.
 /** Sends requests for pages before they are needed. */
 export type Prefetcher<R extends ListRow> = {
   /**
-   * Requests the pages that are probably needed next, and drops the pending ones that are not among them. Requests at
-   * most as many as are needed to never wait: twice the time of an answer over the time that a page is worked on. More
-   * would only take memory.
+   * Requests the pages that are probably needed next and drops pending ones that are not among them. Never has more in
+   * flight than needed to avoid waiting (twice the answer time divided by the processing time), since more would only
+   * take memory.
    */
   readonly prefetch: (requests: ReadonlyArray<PageRequest>) => void
-  /** Whether the page of a request was asked for before the page in front of it was taken: it may be the older one. */
+  /** True if the page was requested before the page preceding it was taken, so it may be older than that one. */
   readonly isPrefetched: (request: PageRequest) => boolean
-  /** The page of a request, prefetched or not. Only now is it worked on: until then it is nothing but its bytes. */
+  /** The page of a request, prefetched or not. It is parsed only now; until then it is just bytes. */
   readonly take: (request: PageRequest) => TE.TaskEither<ListError, ListPage<R>>
 }
 
-/** The first pages are not measured: until our code is compiled, each takes far longer than any later one. */
+/** The first pages are not measured: until our code is compiled, they take far longer than later ones. */
 const warmUpPages = 4
 
 type PendingPage<R extends ListRow> = {
   readonly page: Promise<E.Either<ListError, ListPage<R>>>
   readonly startWork: () => void
-  /** Other pages are to come in front of it. */
+  /** Other pages come before it. */
   readonly isAhead: boolean
 }
 
@@ -30,8 +30,8 @@ type PendingPage<R extends ListRow> = {
 export const createPrefetcher = <R extends ListRow>(fetch: FetchListPage<R>, now: () => number): Prefetcher<R> => {
   const pending = new Map<string, PendingPage<R>>()
   /**
-   * Milliseconds from a request to its answer, and from taking a page to asking for the next. Decaying minima: a busy
-   * event loop inflates single measurements.
+   * Milliseconds from a request to its answer, and from taking a page to requesting the next. Decaying minimums,
+   * because a busy event loop inflates single measurements.
    */
   let answerTime: number | undefined
   let workTime: number | undefined

@@ -23,18 +23,18 @@ import { narrowest, readHalves } from './windows'
 
 export type ReadStart = {
   readonly origin: Origin
-  /** A digest of what the list's requests ask for besides. */
+  /** A digest of the other parameters of the list's requests. */
   readonly scope: string
-  /** The windows to read instead of everything: a share of a backfill. */
+  /** The windows to read instead of everything, for a share of a backfill. */
   readonly windows?: ReadonlyArray<Window>
-  /** Where to go on; the caller has checked it with `isResumable`. */
+  /** Where to continue; the caller has checked it with `isResumable`. */
   readonly resumeToken: O.Option<ResumeToken>
 }
 
 /**
- * Reads a list as it was at the cutoff, without loss although the service promises no order and changes meanwhile
- * (docs/how-reading-works.md): by pages that join; where they do not, in windows of mention time; where no filter cuts
- * the list, in rounds. After a failure nothing is certain: the cursor must stay where it was.
+ * Reads a list as it was at the cutoff, without loss, although the service promises no order and the list changes
+ * meanwhile (docs/how-reading-works.md). Reads overlapping pages; if they do not overlap, windows of mention time; if
+ * no filter divides the list, rounds. After a failure nothing is certain, so the cursor must not move.
  */
 export const read = <R extends ListRow>(env: ReadEnv<R>) =>
   async function* (start: ReadStart): Feed<Failure, ReadItem<R>> {
@@ -68,7 +68,7 @@ const newProgress = <R extends ListRow>(env: ReadEnv<R>, start: ReadStart): Prog
   inserted: 0,
 })
 
-/** Where this run has not seen a row, the cursor stays: an empty list may be one of a moment. */
+/** If this run saw no row, the cursor stays: the list may be empty only for a moment. */
 const toCompletion = <R extends ListRow>({ progress, limits }: Session<R>) => ({
   newestRowTime: limits.longest() === 0 ? O.none : O.fromNullable(progress.newest),
   certainTime: certainTime(progress),
@@ -77,7 +77,7 @@ const toCompletion = <R extends ListRow>({ progress, limits }: Session<R>) => ({
   hasSameRows: (range: SentRange) => hasSameRows(progress.sent, range),
 })
 
-/** Reads the first window, or decides how it must be read instead. */
+/** Reads the first window, or decides how else to read it. */
 async function* readWindow<R extends ListRow>(
   session: Session<R>,
   start: ReadStart,
@@ -101,7 +101,7 @@ async function* readWindow<R extends ListRow>(
   }
 }
 
-/** Where pages do not join: windows of mention time. Where no filter cuts the list: rounds. */
+/** If pages do not overlap: windows of mention time. If no filter divides the list: rounds. */
 const fallBack = <R extends ListRow>(
   session: Session<R>,
   start: ReadStart,

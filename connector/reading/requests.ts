@@ -4,12 +4,12 @@ import { chooseCutoff, confirmedTime, infoNote } from './clock'
 import { type Bounds, boundsOfWindow, type ListPage, type ListRow, type PageRequest } from './list'
 import type { Session } from './session'
 
-/** `from`, `limit`: others than those of the read. */
+/** `from`, `limit`: override those of the read. */
 export type Where = { readonly offset: number; readonly limit?: number; readonly from?: number }
 
 const [second, day] = [1000, 86_400_000]
 
-/** Bounds that include every review. We send them when the service's default range would leave some out. */
+/** Bounds that include every review. Sent when the service's default range would leave some out. */
 export const widest = { after: Date.UTC(1900, 0, 1), before: Date.UTC(2200, 0, 1) }
 
 const toRequest = <R extends ListRow>(
@@ -23,7 +23,7 @@ const toRequest = <R extends ListRow>(
   limit: Math.min(limit, progress.limit),
 })
 
-/** Learns from an answer how much the service gives at a time, and what its clock shows. */
+/** Learns from an answer how many rows the service returns at a time, and its clock. */
 const measure = <R extends ListRow>(session: Session<R>, { rows, servedAt }: ListPage<R>): void => {
   const { limits, progress, notes } = session
   const now = session.env.now()
@@ -45,7 +45,9 @@ const shrink = <R extends ListRow>({ progress, notes, env }: Session<R>, limit: 
   notes.push(infoNote(`${env.list.name}: a page is too large; asking for ${half} rows at a time.`))
 }
 
-/** The service has applied a narrow default range: sets wide bounds, so that the request must be sent again. */
+/**
+ * If the service has applied a narrow default range, sets wide bounds and returns true: the request must be sent again.
+ */
 const hasNarrowDefaults = <R extends ListRow>(
   session: Session<R>,
   window: Bounds,
@@ -53,7 +55,7 @@ const hasNarrowDefaults = <R extends ListRow>(
 ): boolean => {
   const { list, now } = session.env
   if (isNarrower(bounds, boundsOfWindow(window)))
-    throw new Breach('A4', 'the service applies other bounds than were asked for')
+    throw new Breach('A4', 'the service applies different bounds from those requested')
   if (!leavesOutRows(window, bounds, servedAt ?? now())) return false
   const seen = `${list.name}: the service leaves out rows by a default of its own (${describeBounds(bounds)})`
   if (list.mentionTime === undefined)
@@ -61,14 +63,14 @@ const hasNarrowDefaults = <R extends ListRow>(
   if (session.defaults.after !== undefined)
     throw incompleteForGood(
       'A4',
-      `${seen}, also where others are asked for`,
+      `${seen}, even when others are requested`,
       "Ask the service's operator, or set mention_time_after to the time from which you need reviews.",
     )
   session.defaults = widest
   return true
 }
 
-/** A page of a window, with a smaller limit or wider bounds where the service makes that necessary. */
+/** A page of a window, requested with a smaller limit or wider bounds if the service makes that necessary. */
 export const askPage = async <R extends ListRow>(
   session: Session<R>,
   window: Bounds,
@@ -90,7 +92,7 @@ export const askPage = async <R extends ListRow>(
   }
 }
 
-/** Asks for these pages of a window ahead, since they are probably wanted next. */
+/** Prefetches the pages of a window that are probably needed next. */
 export const prefetchPages = <R extends ListRow>(
   session: Session<R>,
   pages: ReadonlyArray<readonly [window: Bounds, where: Where]>,
@@ -99,16 +101,16 @@ export const prefetchPages = <R extends ListRow>(
 export const isPrefetched = <R extends ListRow>(session: Session<R>, window: Bounds, where: Where): boolean =>
   session.prefetcher.isPrefetched(toRequest(session, window, where))
 
-/** As many rows as the service gives at a time. */
+/** The page has as many rows as the service returns at a time. */
 export const isFullPage = <R extends ListRow>(
   { progress, limits }: Session<R>,
   { rows, limit = Number.POSITIVE_INFINITY }: ListPage<R>,
 ): boolean => rows.length >= Math.min(progress.limit, limit > 0 ? limit : Number.POSITIVE_INFINITY, limits.own())
 
-/** Milliseconds before an answer that cannot be right is asked for again: 15.5 s in all. */
+/** Milliseconds to wait before requesting an implausible answer again: 15.5 s in total. */
 const pauses: ReadonlyArray<number> = [500, 1000, 2000, 4000, 8000]
 
-/** Waits before the `n`th time (from 0) that an answer is asked for again; false: often enough. */
+/** Waits before the `n`th repeat (from 0) of a request; false: it was repeated often enough. */
 export const pauseBefore = async <R extends ListRow>(
   { env, notes, prefetcher }: Session<R>,
   n: number,
@@ -121,14 +123,12 @@ export const pauseBefore = async <R extends ListRow>(
   return true
 }
 
-/** Whether the bounds that an answer tells leave out more than a second of what was asked for. */
+/** The bounds in an answer leave out more than a second of what was requested. */
 const isNarrower = (told: Bounds, asked: Bounds): boolean =>
   (asked.after !== undefined && told.after !== undefined && told.after > asked.after + second) ||
   (asked.before !== undefined && told.before !== undefined && told.before < asked.before - second)
 
-/**
- * Whether bounds that were not asked for leave out rows. Those of 1970 and of now, the usual defaults, leave out none.
- */
+/** Bounds that nobody asked for leave out rows. The usual defaults, 1970 and now, leave out none. */
 export const leavesOutRows = (asked: Bounds, told: Bounds, now: number): boolean =>
   (asked.after === undefined && told.after !== undefined && told.after > day) ||
   (asked.before === undefined && told.before !== undefined && told.before < now - 60 * second)

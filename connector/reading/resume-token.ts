@@ -9,7 +9,7 @@ import type { Window } from './list'
 import { createRowsSent, listRowsSent, SentRows } from './sent-rows'
 import { certainTime, nextFilterFrom, type Origin, type Progress } from './session'
 
-/** Of another form of token: the read begins again, and the cursor stays. */
+/** A token with another version is ignored: the read starts over, and the cursor stays. */
 const version = 1
 
 const WindowToken = t.partial({
@@ -21,43 +21,43 @@ const WindowToken = t.partial({
 })
 
 /**
- * How far a read has come: `scan` in a stream's state. Times are of the service, but `begun` and `saved` of the clock
- * here.
+ * How far a read has come: `scan` in a stream's state. Times are the service's, except `begun` and `saved`, which come
+ * from the local clock.
  */
 export const ResumeToken = t.intersection([
   t.type({
     v: t.literal(version),
     /** The `modifiedTimeFrom` of the read. */
     from: Instant,
-    /** A digest of what else the requests ask for. */
+    /** A digest of the other request parameters. */
     filters: t.string,
     begun: Instant,
-    /** Pages that have left: tells which of two tokens of one read is further. */
+    /** Number of pages sent, which shows which of two tokens of one read is further along. */
     pages: Integer,
     /** Still to be read; the first is being read. */
     windows: t.readonlyArray(WindowToken),
     /** Where the next page of the first window begins. */
     offset: Integer,
-    /** By how many places rows of the first window have moved towards its end. */
+    /** How many places rows of the first window have moved towards its end. */
     inserted: t.number,
-    /** Rows that the pages before it ended with: `[id, modifiedTime in milliseconds, place among the rows read]`. */
+    /** The last rows of the pages before it: `[id, modifiedTime in milliseconds, place among the rows read]`. */
     tail: t.readonlyArray(t.tuple([t.string, t.number, t.number])),
     limit: Integer,
     /** The rows read so far that the next run's filter would return again. */
     recent: SentRows,
     saved: Instant,
   }),
-  /** `rowClock`, `newest`, `horizon` (of `recent`): milliseconds. None of them before the first page. */
+  /** `rowClock`, `newest` and `horizon` (of `recent`) in milliseconds. All missing before the first page. */
   t.partial({ cutoff: Instant, rowClock: t.number, newest: t.number, horizon: t.number }),
 ])
 
 export type ResumeToken = t.TypeOf<typeof ResumeToken>
 
-/** Reads a token out of a state; none if it has another form or version. */
+/** Reads a token from a state; none if its form or version differs. */
 export const decodeResumeToken = (value: unknown): O.Option<ResumeToken> =>
   O.fromEither(E.mapLeft(() => undefined)(ResumeToken.decode(value)))
 
-/** A short digest of what a read asks for: tells whether a token was made for the same. */
+/** A short digest of a read's parameters, to check that a token was made for the same read. */
 export const digestFilters = (filters: object): string =>
   createHash('sha256')
     .update(JSON.stringify(Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))))
@@ -66,7 +66,7 @@ export const digestFilters = (filters: object): string =>
 
 const day = 86_400_000
 
-/** Whether a read that would start at `from` (milliseconds) may go on from the token instead. Not after 24 hours. */
+/** A read that would start at `from` (milliseconds) may continue from the token instead. False after 24 hours. */
 export const isResumable =
   (planned: { readonly now: number; readonly from: number; readonly filters: string }) =>
   (token: ResumeToken): boolean =>
@@ -74,7 +74,7 @@ export const isResumable =
     token.from === toInstant(planned.from) &&
     token.filters === planned.filters
 
-/** The least advanced of several tokens of one read; none if they belong to different reads. */
+/** The token of one read that is least far along; none if the tokens belong to different reads. */
 export const leastAdvancedToken = (tokens: ReadonlyArray<ResumeToken>): O.Option<ResumeToken> => {
   const [first, ...others] = tokens
   if (first === undefined) return O.none
@@ -125,14 +125,14 @@ export const fromResumeToken = (token: ResumeToken): Progress => ({
   limit: token.limit,
   pages: token.pages,
   windows: token.windows,
-  // Without rows to find again there is no place to go on from.
+  // Without rows to find again, there is no place to continue from.
   offset: token.tail.length === 0 ? 0 : token.offset,
   inserted: token.inserted,
 })
 
 /**
- * The token of a read from `origin` that has only these windows left to read and has reached `reached` (milliseconds)
- * in all others; `certain`: up to where nothing was missed.
+ * The token of a read from `origin` that has only these windows left. `reached`: how far all others were read, in
+ * milliseconds; `certain`: the time up to which nothing is missing.
  */
 export const createWindowToken = (
   scope: string,
@@ -164,7 +164,7 @@ export const createWindowToken = (
 }
 
 /**
- * The time at which the read of a token began, or somewhat before, by the clock that stamps rows; milliseconds. None
- * before its first row.
+ * When the read of a token began, or slightly earlier, by the clock that stamps rows; milliseconds. None before its
+ * first row.
  */
 export const readStartTime = (token: ResumeToken): O.Option<number> => certainTime(fromResumeToken(token))

@@ -9,14 +9,14 @@ import { describeWindow, keysOf, type ListRow, type RowVersion, type Window, wat
 import { askPage, isFullPage, pauseBefore } from './requests'
 import type { Session } from './session'
 
-/** Rounds in a row that must bring nothing new: in a random order each of them leaves out one row in fifty. */
+/** How many rounds in a row must bring nothing new. In random order, each round misses one row in fifty. */
 const quietRounds = 3
 const maxRounds = 14
 
-/** The most rows that one request may ask for. What keeps no order is best read in one page. */
+/** The most rows that one request may ask for. A list without order is best read in one page. */
 const maxPageRows = 1000
 
-/** A row that rounds have read: the version that left, and the last round that showed the row. */
+/** A row read in rounds: the version sent, and the last round that showed it. */
 type Seen = { readonly sentTime: number; readonly round: number }
 
 /** One round over the list. */
@@ -24,21 +24,21 @@ type Round = {
   readonly number: number
   /** Rows that came for the first time. */
   fresh: number
-  /** Rows of the list; none before its end is found. */
+  /** Number of rows in the list; undefined until its end is found. */
   length: number | undefined
   offset: number
   pages: number
-  /** A list with more pages has no end. */
+  /** A list with more pages than this never ends. */
   readonly mostPages: number
-  /** How often an answer without rows was asked for again. */
+  /** How often an empty answer was requested again. */
   waits: number
-  /** Rows of the last page. */
+  /** Number of rows on the last page. */
   lastLength: number
 }
 
 /**
- * Reads a list that no filter cuts and that keeps no order: page by page, again and again, until rounds bring nothing
- * new and the ids of the last rounds are exactly as many as the list is long (no fewer, while rows come and go).
+ * Reads a list that no filter divides and that keeps no order: page by page, again and again, until rounds bring
+ * nothing new and the last rounds have exactly as many ids as the list is long (or, while rows come and go, no fewer).
  * `filter`: the rows that are wanted.
  */
 export async function* readRounds<R extends ListRow>(
@@ -58,16 +58,15 @@ export async function* readRounds<R extends ListRow>(
     if (round.length === undefined) return
     found += round.fresh
     first ??= round.length
-    // A list that grows by half is longer with each round, so it would not come to an end.
+    // A list that grows by half grows with each round, so it would never end.
     if (round.length > first * 1.5 + 200) break
     const shown = [...seen.values()].filter((row) => row.round > number - quietRounds).length
-    // A list that changes from round to round is never as long as the ids of several rounds, but not longer either.
+    // While a list changes from round to round, several rounds together have more ids than it is long, never fewer.
     lengths = [...lengths, round.length].slice(-quietRounds)
     const isChanging = new Set(lengths).size > 1
     const fits = shown === round.length || (isChanging && shown > round.length)
     quiet = round.fresh === 0 && fits ? quiet + 1 : 0
-    // A list that came in one answer is a snapshot. Where none of its rows is wanted, one look at all of them is
-    // enough.
+    // A list that came in one answer is a snapshot. If none of its rows is wanted, looking at them once is enough.
     const isWhole = round.pages === 1 && shown === round.length && shown >= session.limits.longest()
     if (isWhole || quiet >= (found === 0 && !isChanging ? 1 : quietRounds)) {
       session.notes.push(
@@ -78,11 +77,11 @@ export async function* readRounds<R extends ListRow>(
   }
   const what =
     `${env.list.name}: ${maxRounds} times, ${describeWindow(window)} ` +
-    'had other rows than before or fewer than it is long'
+    'had different rows from before, or fewer than its length'
   throw incompleteForNow('A3', what)
 }
 
-/** `known`: how many pages were read before, or rows in the rounds before. */
+/** `known`: how many pages were read before, or rows in the earlier rounds. */
 const newRound = (number: number, known: number): Round => ({
   number,
   fresh: 0,
@@ -94,7 +93,7 @@ const newRound = (number: number, known: number): Round => ({
   lastLength: 0,
 })
 
-/** Goes through the list once; three pages in four show a row. Without a length at the end, the list has no rows. */
+/** Goes through the list once; three in four pages show a row. Without a length at the end, the list has no rows. */
 async function* readRound<R extends ListRow>(
   session: Session<R>,
   window: Window,
@@ -141,7 +140,7 @@ async function* readRound<R extends ListRow>(
     if (!isFullPage(session, page)) {
       const length = await findLength(session, window, reached)
       if (length === undefined || length > reached) session.limits.learnShort(rows.length)
-      // What has been added since the round came near the end belongs to the next one.
+      // Rows added since the round came near the end belong to the next round.
       if (length !== undefined) round.length = Math.min(length, round.length ?? length)
     }
     if (round.length !== undefined && reached >= round.length) return
@@ -152,7 +151,7 @@ async function* readRound<R extends ListRow>(
 const isNewer = (seen: ReadonlyMap<string, Seen>, { id, modifiedTime }: RowVersion): boolean =>
   modifiedTime > (seen.get(id)?.sentTime ?? Number.NEGATIVE_INFINITY)
 
-/** The length of the list if it ends near `reached`; none if it does not. */
+/** The length of the list if it ends near `reached`; otherwise none. */
 const findLength = async <R extends ListRow>(
   session: Session<R>,
   window: Window,

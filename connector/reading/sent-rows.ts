@@ -4,29 +4,29 @@ import { Integer } from '../cdk'
 import type { ListRow, RowVersion } from './list'
 
 /**
- * Rows already sent that the next filter serves again:
- * `[id, modifiedTime in milliseconds, digest of the text as it left]`.
+ * Rows already sent that the next filter returns again: `[id, modifiedTime in milliseconds, digest of the text as
+ * sent]`.
  */
 export const SentRows = t.readonlyArray(t.tuple([t.string, t.number, t.string]))
 export type SentRows = t.TypeOf<typeof SentRows>
 
 /**
- * All rows with a modifiedTime from `from` to `until` (milliseconds, both included) that were sent, where there are too
- * many to list: their number, and the sum of their digests.
+ * All rows sent with a modifiedTime from `from` to `until` (milliseconds, inclusive), if too many to list: their number
+ * and the sum of their digests.
  */
 export const SentRange = t.readonly(t.type({ from: t.number, until: t.number, count: Integer, digest: t.string }))
 export type SentRange = t.TypeOf<typeof SentRange>
 
-/** The rows already sent that the next filter serves again: those that are listed, and all those of the range. */
+/** Rows already sent that the next filter returns again: the listed ones, and all those in the range. */
 export type SentBefore = { readonly rows: SentRows; readonly range?: SentRange }
 
-/** How many rows are listed, and how many are known at most: each takes about 100 bytes of memory. */
+/** The most rows listed, and the most rows kept in memory, at about 100 bytes each. */
 const maxListedRows = 1000
 const maxKnownRows = 1_000_000
 
 const digestBytes = (json: Uint8Array): Buffer => hash('sha256', json, 'buffer').subarray(0, 8)
 
-/** Of the text as it leaves, which has the id and the modifiedTime: a state must not reveal what privacy removes. */
+/** Digests the text as sent, which includes the id and modifiedTime: a state must not reveal what privacy removes. */
 const digestRow = (json: Uint8Array): string => digestBytes(json).toString('base64url')
 
 export const isInRange = (
@@ -35,10 +35,10 @@ export const isInRange = (
 ): boolean => range !== undefined && modifiedTime >= range.from && modifiedTime <= range.until
 
 /**
- * Whether this row need not be sent, since the run that left `sentRows` has sent exactly these bytes. Of an id that the
- * service lists in several versions, an older one that comes now would be the last: it is left out behind the version
- * that was sent, and that one is sent again behind an older one. An older version alone is what the service has now,
- * whatever its clocks say.
+ * Returns a check that is true for a row that need not be sent, because the run that left `sentRows` sent exactly these
+ * bytes. If the service lists an id in several versions, the newest must be sent last: an older version after the one
+ * that was sent is skipped, and the sent one is repeated after an older one. If only an older version comes, it is what
+ * the service has now, whatever its clocks say.
  */
 export const matchesSentRow = (sentRows: SentRows): ((row: ListRow) => boolean) => {
   const byId = new Map(
@@ -57,15 +57,15 @@ export const matchesSentRow = (sentRows: SentRows): ((row: ListRow) => boolean) 
 }
 
 /**
- * The rows that a read has met and the next one will meet again, the newest version of each. Changed in place: a bulk
- * change makes them as many as the list is long.
+ * The rows that a read has met and the next one will meet again, the newest version of each. Changed in place, since a
+ * bulk change can make it as long as the list.
  */
 export type RowsSent = {
   /** Rows with a modifiedTime up to this one (milliseconds) are not known. */
   horizon: number
   /** Rows up to this modifiedTime are not listed, since there were too many. */
   listedAfter: number
-  /** How many places of the columns are taken; one whose time is NaN holds nothing. */
+  /** Number of used places in the columns. A place whose time is NaN is free. */
   used: number
   ids: string[]
   times: Float64Array
@@ -73,7 +73,10 @@ export type RowsSent = {
   places: Map<string, number>
 }
 
-/** What a resume token describes: these rows are known, and none up to `horizon`. Without arguments nothing was met. */
+/**
+ * Rebuilds what a resume token describes: these rows are known, and none up to `horizon`. Without arguments it is
+ * empty.
+ */
 export const createRowsSent = (horizon = Number.NEGATIVE_INFINITY, rows: SentRows = []): RowsSent => {
   const sent = { horizon, listedAfter: horizon, used: 0, places: new Map(), ...emptyColumns(rows.length) }
   for (const [id, modifiedTime, text] of rows)
@@ -94,7 +97,7 @@ const put = (sent: RowsSent, id: string, modifiedTime: number, digest: Buffer): 
   sent.used += 1
 }
 
-/** Moves the rows since `from` together, and makes room for half as many more. */
+/** Compacts the rows since `from`, and makes room for half as many more. */
 const makeRoom = (sent: RowsSent, from: number): void => {
   const { ids, times, digests, places, used } = sent
   let kept = 0
@@ -116,7 +119,9 @@ const makeRoom = (sent: RowsSent, from: number): void => {
   Object.assign(sent, columns, { used: next })
 }
 
-/** Adds a page. `from`: the next run's filter if the read ended now, milliseconds; it serves no older rows. */
+/**
+ * Adds a page. `from`: the next run's filter if the read ended now, milliseconds; older rows are not returned again.
+ */
 export const addRowsSent = (
   sent: RowsSent,
   page: ReadonlyArray<ListRow>,
@@ -142,9 +147,7 @@ const forgetUnlisted = (sent: RowsSent, from: number): void => {
   Object.assign(sent, createRowsSent(horizon, rows))
 }
 
-/**
- * The newest of the rows that the filter `from` serves again. `horizon`: of those up to this time, none is among them.
- */
+/** The newest rows that the filter `from` returns again. `horizon`: rows up to this time are not listed. */
 export const listRowsSent = (sent: RowsSent, from: number): { readonly rows: SentRows; readonly horizon: number } => {
   const newest = placesOfNewest(sent, from)
   return {
@@ -153,7 +156,7 @@ export const listRowsSent = (sent: RowsSent, from: number): { readonly rows: Sen
   }
 }
 
-/** At most `maxListedRows`; the rows of one time are never divided. */
+/** At most `maxListedRows`; rows with the same time stay together. */
 const placesOfNewest = (sent: RowsSent, from: number): ReadonlyArray<number> => {
   const { times, used } = sent
   const found: number[] = []
@@ -173,7 +176,7 @@ const textOf = (digest: bigint): string => {
   return bytes.toString('base64url')
 }
 
-/** What is known of the rows that the filter `from` serves again: of all of them, or nothing. */
+/** What is known about the rows that the filter `from` returns again: all of them, or nothing. */
 export const sentRowsSince = (sent: RowsSent, from: number): SentBefore => {
   if (sent.horizon >= from) return { rows: [] }
   const { rows, horizon: until } = listRowsSent(sent, from)
@@ -195,10 +198,7 @@ const digestRange = (
   return { count, digest: BigInt.asUintN(64, sum).toString(36) }
 }
 
-/**
- * Whether the read, which has read everything since `range.from`, has met exactly the rows that an earlier one has
- * sent.
- */
+/** True if the read, which covered everything since `range.from`, met exactly the rows that an earlier one sent. */
 export const hasSameRows = (sent: RowsSent, { from, until, count, digest }: SentRange): boolean => {
   if (sent.horizon >= from) return false
   const found = digestRange(sent, from, until)

@@ -11,11 +11,11 @@ export type ReadEnv<R extends ListRow> = {
   readonly list: List<R>
   /** Milliseconds since 1970, by the local clock. */
   readonly now: () => number
-  /** Waits so many milliseconds before something is asked again that cannot be right; none: does not wait. */
+  /** Waits so many milliseconds before an implausible answer is requested again; without it, does not wait. */
   readonly wait?: (millis: number) => Task<void>
-  /** The most requests at a time. */
+  /** The most requests in flight. */
   readonly concurrency: number
-  /** Rows asked for in each request. */
+  /** Number of rows per request. */
   readonly limit: number
 }
 
@@ -24,40 +24,40 @@ export type Origin = {
   readonly startDate: number
   readonly cursor: O.Option<number>
   readonly lookback: number
-  /** Rows since then are compared with those that an earlier run has sent. */
+  /** Rows since then are compared with those that an earlier run sent. */
   readonly rangeFrom?: number
 }
 
 /** How far a read has come; times in milliseconds. */
 export type Progress = {
   startedAt: number
-  /** Later changes are left to the next run; none before the first answer. */
+  /** Later changes are left to the next run. Undefined before the first answer. */
   cutoff: number | undefined
-  /** The clock that stamps rows was certainly not behind this time when the read began. */
+  /** The clock that stamps rows had certainly reached this time when the read began. */
   rowClock: number | undefined
-  /** The newest modifiedTime that left. */
+  /** The newest modifiedTime sent. */
   newest: number | undefined
   /** Rows that the next run's filter returns again. */
   readonly sent: RowsSent
-  /** Rows asked for in each request. */
+  /** Number of rows per request. */
   limit: number
-  /** Pages that have left: tells which of two tokens of one read is further. */
+  /** Number of pages sent, which shows which of two tokens of one read is further along. */
   pages: number
   /** Still to be read; the first is being read. */
   windows: ReadonlyArray<Window>
   /** Where the next page of the first window begins. */
   offset: number
-  /** By how many places rows of the first window that were read have moved towards its end. */
+  /** How many places rows of the first window have moved towards its end. */
   inserted: number
 }
 
-/** A read of one list: what it asks with, and what it knows. Its members change in place. */
+/** A read of one list: its parameters and what it has learned. Its members change in place. */
 export type Session<R extends ListRow> = {
   readonly env: ReadEnv<R>
   readonly origin: Origin
   /** The `modifiedTimeFrom` of its requests. */
   readonly from: number
-  /** A digest of what else they ask for. */
+  /** A digest of the other request parameters. */
   readonly scope: string
   readonly progress: Progress
   readonly known: KnownRows
@@ -65,9 +65,9 @@ export type Session<R extends ListRow> = {
   readonly prefetcher: Prefetcher<R>
   /** Bounds for requests that name none. */
   defaults: Bounds
-  /** Mention times of some rows that were read, by which a window is shown to be empty. */
+  /** Mention times of some rows that were read, used to show that a window is empty. */
   readonly anchors: number[]
-  /** What the user should know, and has not been sent yet. */
+  /** Messages for the user that have not been sent yet. */
   readonly notes: RunNote[]
 }
 
@@ -92,19 +92,17 @@ export const createSession = <R extends ListRow>(
   notes: [],
 })
 
-/**
- * If the read ended now: from when on its rows must be known, for the `modifiedTimeFrom` of the next run; milliseconds.
- */
+/** If the read ended now: from when on the next run's `modifiedTimeFrom` needs its rows to be known; milliseconds. */
 export const nextFilterFrom = (
   { startDate, cursor, lookback, rangeFrom = Number.POSITIVE_INFINITY }: Origin,
   progress: Progress,
 ): number => Math.min(filterFrom(startDate, nextCursor(cursor, certainTime(progress)), lookback), rangeFrom)
 
-/** If the read ended now: the time up to which it has missed nothing, whichever clock stamps the rows. */
+/** If the read ended now: the time up to which nothing is missing, whichever clock stamps the rows. */
 export const certainTime = ({ cutoff, rowClock }: Pick<Progress, 'cutoff' | 'rowClock'>): O.Option<number> =>
   rowClock === undefined || cutoff === undefined ? O.none : O.some(Math.min(cutoff, rowClock))
 
-/** What was read says nothing of the window that comes now. */
+/** Forgets what was read: it says nothing about the next window. */
 export const startWindow = <R extends ListRow>({ known, progress }: Session<R>): void => {
   startPass(known)
   progress.offset = 0

@@ -8,12 +8,12 @@ import { askPage, widest } from './requests'
 import { readRounds } from './rounds'
 import { type Session, startWindow } from './session'
 
-/** How often the lengths of a list that changes are compared. */
+/** How often the lengths of a changing list are compared. */
 const maxTries = 8
 
 /**
- * Reads the rows without a mention time, which lie in no window. There are none if the whole list is as long as the
- * same list with bounds that every mention time meets; otherwise they are found by reading all of it.
+ * Reads the rows without a mention time, which belong to no window. There are none if the whole list is as long as the
+ * list with bounds that include every mention time; otherwise they are found by reading all of it.
  */
 export async function* readUnmentioned<R extends ListRow>(
   session: Session<R>,
@@ -31,8 +31,8 @@ export async function* readUnmentioned<R extends ListRow>(
 }
 
 /**
- * Compares the lengths of both lists. `near`: about how long they are. Where the service refuses so deep an offset they
- * have no length, and reviews without a mention time are looked for on the first page only, with a warning.
+ * Compares the lengths of both lists. `near`: their approximate length. If the service refuses such a deep offset,
+ * reviews without a mention time are looked for on the first page only, with a warning.
  */
 const areAllMentioned = async <R extends ListRow>(session: Session<R>, near: number): Promise<boolean> => {
   const { name, mentionTime } = session.env.list
@@ -55,7 +55,7 @@ const areAllMentioned = async <R extends ListRow>(session: Session<R>, near: num
     if (mentioned === undefined) return false
     const whole = await listLength(session, {}, mentioned)
     const again = await listLength(session, widest, mentioned)
-    // Rows that come or go between the questions say nothing.
+    // If rows come or go between the requests, the lengths say nothing.
     if (again === mentioned) {
       if (mentioned > near + (await countChanged(session, {})))
         throw incompleteForNow('A1', `${name}: the list has ${mentioned} rows, and its windows together had ${near}`)

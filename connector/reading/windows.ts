@@ -19,10 +19,10 @@ const groupSize = 16
 /** How often a single window is read and counted before it is given up. */
 const maxCounts = 16
 
-/** Into how many windows one is divided at most. */
+/** The most parts into which one window is divided. */
 const mostWindows = 32
 
-/** More windows at a time come only of windows that do not have fewer rows. */
+/** More windows than this arise only if narrower windows do not have fewer rows. */
 const maxWindows = 4096
 
 const second = 1000
@@ -35,17 +35,16 @@ type Halving<R extends ListRow> = {
   readonly session: Session<R>
   /** Still to be read. */
   left: ReadonlyArray<Window>
-  /** Read, and not counted yet: neighbours. */
+  /** Neighbours that were read but not counted yet. */
   group: ReadonlyArray<ReadWindow>
-  /** Windows that are read after all of these, in another way. */
+  /** Windows to read after all of these, in another way. */
   readonly others: ReadonlyArray<Window>
-  /** Rows of the windows that are counted. */
+  /** Number of rows in the windows that are counted. */
   rowCount: number
-  /** About how many rows the window had that was divided last. */
+  /** About how many rows the last divided window had. */
   estimate: number
   /**
-   * Whether a window is divided by its estimated length. The first page shows what its order begins with, perhaps not
-   * the rest.
+   * Windows are divided by their estimated length. The first page shows how the order begins, but maybe not the rest.
    */
   isSampled: boolean
 }
@@ -66,9 +65,9 @@ const startHalving = <R extends ListRow>(session: Session<R>): Halving<R> => {
 }
 
 /**
- * Reads the windows in front that are to be halved. A window whose answer is shorter than the limit is complete by that
- * one answer, so no order is needed; any other is divided. Windows are counted in groups, since an answer may be cut or
- * empty.
+ * Reads the leading windows that are to be halved. A window whose answer is shorter than the limit is complete with
+ * that one answer, so no order is needed; any other is divided. Windows are counted in groups, since an answer may be
+ * cut off or empty.
  */
 export async function* readHalves<R extends ListRow>(session: Session<R>): AsyncGenerator<ReadItem<R>> {
   const halving = startHalving(session)
@@ -101,7 +100,7 @@ export async function* readHalves<R extends ListRow>(session: Session<R>): Async
   }
 }
 
-/** Whether a window is counted together with those of a group: it must be the neighbour of the last one. */
+/** A window can join a group only if it is the neighbour of the last one. */
 const fitsGroup = (group: ReadonlyArray<ReadWindow>, window: Window): boolean => {
   const end = group.at(-1)?.window.before
   return group.length < groupSize && (group.length === 0 || (end !== undefined && end === startOf(window)))
@@ -132,7 +131,7 @@ async function* sendPage<R extends ListRow>(
   release?.()
 }
 
-/** Divides a window of which an answer was full; false: it is as small as windows become. */
+/** Divides a window whose answer was full; false: it cannot get any narrower. */
 const divideWindow = async <R extends ListRow>(
   halving: Halving<R>,
   window: Window,
@@ -161,7 +160,7 @@ async function* readCrowded<R extends ListRow>(halving: Halving<R>, window: Wind
   halving.rowCount += (await listLength(session, window, session.limits.longest())) ?? 0
 }
 
-/** Counts a group, its halves where that fails, and in the end single windows. */
+/** Counts a group; if that fails, its halves, and finally single windows. */
 async function* countGroup<R extends ListRow>(
   halving: Halving<R>,
   windows: ReadonlyArray<ReadWindow>,
@@ -198,7 +197,7 @@ async function* countAgain<R extends ListRow>(halving: Halving<R>, window: Windo
   throw incompleteForNow('A1', `${seen}never has as many rows as the service counts there`)
 }
 
-/** More rows than a page holds have one second: they are read by pages, or in rounds where they keep no order. */
+/** Reads a single second with more rows than a page: by pages, or in rounds if the rows keep no order. */
 async function* readSecond<R extends ListRow>(session: Session<R>, window: Window): AsyncGenerator<ReadItem<R>> {
   startWindow(session)
   try {
@@ -215,11 +214,11 @@ const idsOf = (rows: ReadonlyArray<RowVersion>): ReadonlySet<string> => new Set(
 
 const countIds = (windows: ReadonlyArray<ReadWindow>): number => new Set(windows.flatMap(({ ids }) => [...ids])).size
 
-/** Bounds are sent a millisecond wider, because it is not known whether they are inclusive. */
+/** Bounds are sent a millisecond wider, because it is unknown if they are inclusive. */
 const startOf = ({ after }: Bounds): number | undefined => (after === undefined ? undefined : after + 1)
 
 /**
- * Whether the list of the common bounds of these windows ends exactly where their ids end, with rows of theirs.
+ * True if the list with the combined bounds of these windows ends exactly where their ids end, with their rows.
  * `isAgain`: it did not when they were read before.
  */
 const isCounted = async <R extends ListRow>(
@@ -237,17 +236,17 @@ const isCounted = async <R extends ListRow>(
   if (isWhole && isRead && page.rows.length > 0 && end === ids.size) return true
   if (page.rows.length === 0 && page.isRefused !== true) await pauseBefore(session, 0)
   const [only, ...more] = windows
-  // More rows than can stand there, and the very ones that the window begins with.
+  // There are more rows than can stand there, and they are the ones that the window begins with.
   const offset = end - page.rows.length
   const isStart = keys.every((key, i) => [...ids][i] === key)
   if (more.length === 0 && offset > 0 && end > ids.size && isStart) throw ignoredOffset(session)
-  // Later changes lengthen a list, and its answers are not cut; but the next answer has them.
+  // Later changes lengthen a list without cutting its answers off; the next answer includes them.
   const isCut = end - (isRead && !isAgain ? others.length : 0) > ids.size
   if (isCut && more.length === 0 && only !== undefined) session.limits.learnShort(only.ids.size)
   return false
 }
 
-/** About how many rows a window has, half as many or twice at most: looks at offsets that double. */
+/** Estimates how many rows a window has, within a factor of two, by trying offsets that double. */
 const estimateLength = async <R extends ListRow>(
   session: Session<R>,
   window: Window,
@@ -261,7 +260,8 @@ const estimateLength = async <R extends ListRow>(
 }
 
 /**
- * Windows that together cover this one, each with about as many rows of the sample; undefined if they are too narrow.
+ * Windows that together cover this one, with about equally many rows of the sample each; undefined if they would be too
+ * narrow.
  */
 const divide = (window: Window, times: ReadonlyArray<number>, count: number): ReadonlyArray<Window> | undefined => {
   const { after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY } = window
@@ -282,15 +282,15 @@ const divide = (window: Window, times: ReadonlyArray<number>, count: number): Re
 }
 
 /**
- * The narrowest window that can be halved, milliseconds: each half must be wider than the second that bounds may be
- * rounded to.
+ * The narrowest window that can be halved, milliseconds. Each half must be wider than the second to which bounds may be
+ * rounded.
  */
 export const narrowest = 6 * second
 
 /**
- * Two windows that together cover this one, with a boundary on a whole second and about half of the sample on each
- * side; undefined if it is too narrow. Bounds may be inclusive or not, so the halves share a millisecond. Beside a
- * second that holds more than a twentieth of the sample the boundary leaves that second alone: halving would never end
+ * Two windows that together cover this one. Their boundary is a whole second with about half of the sample on each
+ * side; undefined if the window is too narrow. Bounds may be inclusive or not, so the halves share a millisecond. If
+ * one second holds more than a twentieth of the sample, the boundary isolates that second: halving would never end
  * there.
  */
 export const halve = (window: Window, times: ReadonlyArray<number>): readonly [Window, Window] | undefined => {

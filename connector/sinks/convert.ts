@@ -3,7 +3,7 @@ import * as t from 'io-ts'
 import { toInstant, toMillis } from '../api'
 import { parseExactJson, printExactJson } from '../cdk'
 
-/** Turns a column's value into an attribute's; the Left says what is allowed and quotes no value. */
+/** Converts a column's value to an attribute's. The Left says what is allowed and never quotes the value. */
 export type ValueConverter = (value: unknown) => E.Either<string, unknown>
 
 const isNumber = (value: unknown): value is number | bigint =>
@@ -11,7 +11,7 @@ const isNumber = (value: unknown): value is number | bigint =>
 
 /** Numbers become text: warehouses may hold codes and identifiers as numbers. */
 export const convertText: ValueConverter = (value) =>
-  typeof value === 'string' ? E.right(value) : isNumber(value) ? E.right(String(value)) : E.left('must be a text')
+  typeof value === 'string' ? E.right(value) : isNumber(value) ? E.right(String(value)) : E.left('must be text')
 
 /** Takes text too: CSV files have no other type. */
 export const convertInteger: ValueConverter = (value) => {
@@ -42,8 +42,8 @@ export const convertBoolean: ValueConverter = (value) => {
 const serviceTimePattern = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z$/
 
 /**
- * Takes the usual forms of ISO 8601, in UTC if they have no zone: RFC 3339 allows small letters, and warehouses print a
- * space before the time and before its zone. Gives the service's form, such as 2026-01-31T09:30:00.000Z.
+ * Accepts the usual forms of ISO 8601, in UTC if they have no zone: RFC 3339 allows lower case, and warehouses print a
+ * space before the time and the zone. Returns the service's form, such as 2026-01-31T09:30:00.000Z.
  */
 export const convertTime: ValueConverter = (value) => {
   if (typeof value === 'string' && serviceTimePattern.test(value) && !Number.isNaN(toMillis(value)))
@@ -80,12 +80,12 @@ export const convertObject: ValueConverter = structureConverter(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 )
 
-/** What is there (`old`; null: nothing) and what is sent for it (`next`), by the path of the attribute. */
+/** What the service has (`old`; null: nothing) and what is sent (`next`), by the path of the attribute. */
 export type Difference = { readonly path: string; readonly old: unknown; readonly next: unknown }
 
 const isNothing = (value: unknown): boolean => value === undefined || value === null || value === ''
 
-/** A value as a text that is equal for equal values: without the order of keys, and of a list without its order. */
+/** A text that is equal for equal values; ignores the order of keys and of list items. */
 export const toComparable = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(toComparable).sort().join()}]`
   if (!t.UnknownRecord.is(value)) return isNothing(value) ? '' : String(value).trim()
@@ -95,7 +95,7 @@ export const toComparable = (value: unknown): string => {
 
 /** How two values of an attribute differ, member by member. */
 export const compareValues = (path: string, old: unknown, next: unknown): ReadonlyArray<Difference> => {
-  // The service may add members of its own to an object.
+  // The service may add its own members to an object.
   if (t.UnknownRecord.is(next) && !Array.isArray(next) && (isNothing(old) || t.UnknownRecord.is(old)))
     return Object.entries(next).flatMap(([name, inner]) =>
       compareValues(`${path}.${name}`, t.UnknownRecord.is(old) ? old[name] : null, inner),
@@ -106,7 +106,7 @@ export const compareValues = (path: string, old: unknown, next: unknown): Readon
 const maxValueLength = 200
 const secretName = /pass|secret|token|credential|api_?key/i
 
-/** A value as JSON text of at most 200 characters; one whose name is that of a secret is masked. */
+/** A value as JSON text of at most 200 characters. Masked if its name looks like that of a secret. */
 export const formatValue = (path: string, value: unknown): string => {
   if (!isNothing(value) && secretName.test(path)) return '"***"'
   const text = printExactJson(value ?? null)

@@ -18,14 +18,14 @@ export const toLocationKey = ({ code, codeType }: Pick<Location, 'code' | 'codeT
 export const formatLocationKey = ({ code, codeType }: LocationKey): string =>
   codeType === null ? code : JSON.stringify([code, codeType])
 
-/** Codes that a service may take for one: they differ in case or in blanks around them. */
+/** Codes that the service may treat as one: they differ only in case or surrounding spaces. */
 export const foldCode = ({ code }: Pick<LocationKey, 'code'>): string => code.trim().toLowerCase()
 
-/** A text for messages. */
+/** The location's name in messages. */
 export const formatLocation = ({ code, codeType }: LocationKey): string =>
   codeType === null ? code : `${code} (${codeType})`
 
-/** A location of the ledger. `isUnknown`: it was sent, and no answer came, so that it may or may not be active. */
+/** A location in the ledger. `isUnknown`: it was sent without an answer, so it may or may not be active. */
 export type LedgerLocation = LocationKey & { readonly isUnknown?: true }
 
 export const isCertain = ({ isUnknown }: LedgerLocation): boolean => isUnknown !== true
@@ -34,16 +34,15 @@ export const isCertain = ({ isUnknown }: LedgerLocation): boolean => isUnknown !
 export type ReconcilePlan = {
   readonly creates: ReadonlyArray<LocationKey>
   readonly updates: ReadonlyArray<LocationKey>
-  /** Active before, and not on the list. */
+  /** Active before, but not on the list. */
   readonly deactivations: ReadonlyArray<LedgerLocation>
   /**
-   * Active before, and on the list under another type or in another case, which their deactivation might deactivate
-   * too.
+   * Active before, and on the list with another type or in another case. Deactivating them might deactivate those too.
    */
   readonly kept: ReadonlyArray<LocationKey>
 }
 
-/** `active`: the locations that are active at the service; `listed`: those of the list. Both by `formatLocationKey`. */
+/** `active`: locations active at the service; `listed`: those on the list. Both by `formatLocationKey`. */
 export const planReconcile = (
   active: ReadonlyMap<string, LedgerLocation>,
   listed: ReadonlyMap<string, LocationKey & { readonly active: boolean }>,
@@ -63,7 +62,7 @@ export const planReconcile = (
   }
 }
 
-/** Fails if more than `maxPercent` of the certainly active locations are no longer on the list: it may be cut off. */
+/** Fails if more than `maxPercent` of the certainly active locations are missing from the list: it may be truncated. */
 export const checkDeactivations = (
   missingCount: number,
   activeCount: number,
@@ -119,18 +118,18 @@ export type ListedLocation = LocationKey & { readonly record: LookupRecord }
 /** The active locations of the service. */
 export type ServiceList = {
   readonly locations: ReadonlyArray<ListedLocation>
-  /** The location with this code and type; where one of the two has no type, the only one with this code. */
+  /** The location with this code and type. If either has no type, the only location with this code. */
   readonly find: (key: LocationKey) => ListedLocation | undefined
-  /** Whether a location has this code, also in another case. */
+  /** A location has this code, in any case. */
   readonly hasCode: (code: string) => boolean
-  /** How many locations have no code, so that they cannot be written to. */
+  /** How many locations have no code and so cannot be written to. */
   readonly withoutCode: number
 }
 
-/** A key of the list as text; empty if there is none. */
+/** A key of the list as text; empty if missing. */
 const textOf = (value: unknown): string => (value === undefined || value === null ? '' : String(value).trim())
 
-/** Whether two types may be the same: the service may leave one out. */
+/** Two types may be the same: the service may omit one. */
 export const isSameType = (a: string | null, b: string | null): boolean => a === b || a === null || b === null
 
 /** Adds an item to the list of its key. */
@@ -164,9 +163,9 @@ export const createServiceList = (records: ReadonlyArray<LookupRecord>): Service
 
 /** The locations that the service accepted from this destination, kept in a file from run to run. */
 export type LocationLedger = {
-  /** Those that are, or may be, active at the start of the run, by `formatLocationKey`. */
+  /** Those that are or may be active at the start of the run, by `formatLocationKey`. */
   readonly active: ReadonlyMap<string, LedgerLocation>
-  /** Notes locations as unknown until an entry follows. Resolves once that is on disk. */
+  /** Records locations as unknown until an entry follows. Resolves once that is on disk. */
   readonly announce: (locations: ReadonlyArray<LocationKey>) => Promise<void>
   /** Resolves once the entries are on disk. */
   readonly append: (entries: ReadonlyArray<LocationKey & { readonly active: boolean }>) => Promise<void>
@@ -193,8 +192,8 @@ const parseLine = (line: string): unknown => {
 }
 
 /**
- * Reads JSON lines: a header with the address of the service, then entries, of which the last for a location counts.
- * Ignores an incomplete last line.
+ * Reads JSON lines: a header with the service's address, then entries, of which the last for a location counts. Ignores
+ * an incomplete last line.
  */
 export const decodeLedger = (
   path: string,
@@ -203,7 +202,7 @@ export const decodeLedger = (
 ): E.Either<Failure, ReadonlyMap<string, LedgerLocation>> => {
   if (text === '') return E.right(new Map())
   const [header, ...entries] = text.split('\n').slice(0, -1).map(parseLine)
-  if (!LedgerHeader.is(header)) return ledgerFailure(path, 'is no ledger of this destination. Name another file')
+  if (!LedgerHeader.is(header)) return ledgerFailure(path, 'is not a ledger of this destination. Name another file')
   if (header.base_url !== baseUrl)
     return ledgerFailure(
       path,
@@ -227,7 +226,7 @@ const formatLine = (value: unknown): string => `${JSON.stringify(value)}\n`
 const ledgerFileFailure = (path: string, verb: string, error: unknown): E.Either<Failure, never> =>
   ledgerFailure(path, `cannot be ${verb} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`)
 
-/** Reads a ledger and never writes it; a missing file is an empty ledger. */
+/** Reads a ledger without writing it. A missing file is an empty ledger. */
 export const readLedger =
   (path: string, baseUrl: string): TaskEither<Failure, LocationLedger> =>
   async () => {
@@ -241,7 +240,7 @@ export const readLedger =
     )
   }
 
-/** A write to a ledger, with a failure that says what to do. */
+/** Wraps a write to a ledger; its failure says what to do. */
 export const writeLedger = (write: () => Promise<void>): TaskEither<Failure, void> =>
   tryCatch(write, (error) =>
     configFailure(
@@ -261,7 +260,7 @@ export const openLedger =
       formatLine({ code, codeType, active: isUnknown === true ? 'unknown' : true } satisfies LedgerEntry),
     )
     /**
-     * One write at a time, and none after one that failed: an entry that a full disk has cut would be one line with the
+     * Writes run one at a time, and none after a failed one: an entry that a full disk truncated would merge with the
      * next.
      */
     let last: Promise<void> = Promise.resolve()

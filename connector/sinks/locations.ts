@@ -46,7 +46,7 @@ const rejectedVerdict: RecordVerdict = {
 }
 
 /**
- * Whether an item of nonSyncableList means this location: by its code, and by its type if both have one. The item's
+ * True if an item of nonSyncableList means this location: by its code, and by its type if both have one. The item's
  * form is not specified.
  */
 const matchesItem =
@@ -58,14 +58,15 @@ const matchesItem =
   }
 
 /**
- * The answer to locations that differ in code and type. A location counts as accepted only if the status is one of
- * success and no count contradicts it. If failures cannot be assigned to locations, the batch counts as refused.
+ * Interprets the answer to locations that differ in code and type. A location counts as accepted only if the status
+ * reports success and no count contradicts it. If failures cannot be assigned to locations, the batch counts as
+ * refused.
  */
 export const toLocationAnswer = (items: ReadonlyArray<Location>, result: LocationSyncResult): BatchAnswer => {
   const failedItems = result.nonSyncableList ?? []
   const status = result.status.trim()
   const isSuccess = /^success$/i.test(status)
-  // A partial success says what failed; only one that counts and lists no failure is a success.
+  // A partial success says what failed. It counts as success only if it counts and lists no failure.
   const saysNoFailure = result.failedRequests === 0 && result.nonSyncableList != null
   const isPartial = /^partial[ _-]?success$/i.test(status) && (failedItems.length > 0 || saysNoFailure)
   const failedCount = result.failedRequests ?? failedItems.length
@@ -88,10 +89,10 @@ const formatStatus = (status: string): string => (/^[A-Z_ ]{1,40}$/i.test(status
 
 const sinkName = 'locations'
 
-/** Operation 5: one request creates, updates and deactivates. It may be sent again, since that changes nothing. */
+/** Operation 5: one request creates, updates and deactivates. Repeating it changes nothing, so it may be sent again. */
 export const locationSink = defineSink<SinkTarget, Location>({
   name: sinkName,
-  // The service's specification names no required attribute, but nothing else than the code names a location.
+  // The service's specification names no required attribute, but only the code identifies a location.
   codec: annotate({ required: ['code'] })(Location),
   matchingKeys: [['code'], ['code', 'codeType']],
   operations: ['update', 'soft_delete'],
@@ -133,7 +134,7 @@ const noteAccepted = (accepted: Map<string, Location>, items: ReadonlyArray<Loca
     if (answer.verdicts[index]?._tag === 'Accepted') accepted.set(formatLocationKey(toLocationKey(item)), item)
 }
 
-/** A location that a later record of the run writes is no rejected one any more. */
+/** A location that a later record of the run writes is no longer rejected. */
 const noteRejected = (codes: Set<string>, items: ReadonlyArray<Location>, answer: BatchAnswer): void => {
   const isRefusedAlone = answer._tag === 'Refused' && items.length === 1
   for (const [index, { code }] of items.entries()) {
@@ -145,14 +146,14 @@ const noteRejected = (codes: Set<string>, items: ReadonlyArray<Location>, answer
 }
 
 /**
- * The locations of the input by `formatLocationKey`, rejected ones included; `unreadable`: the number of records
- * without a readable code; `isUsed`: any stream holds locations.
+ * The locations of the input by `formatLocationKey`, including rejected ones; `unreadable`: the number of records
+ * without a readable code; `isUsed`: some stream holds locations.
  */
 type LocationList = { readonly listed: Map<string, Location>; unreadable: number; isUsed: boolean }
 
 const KeyColumns = t.partial({ code: t.string, codeType: t.string })
 
-/** What identifies a location, and what decides whether it is active. */
+/** These identify a location and decide if it is active. */
 const essentialAttributes = ['code', 'codeType', 'active']
 
 const createPreparer = (target: SinkTarget, list: LocationList, { name, isDeletion }: InputStream) => {
@@ -167,7 +168,7 @@ const createPreparer = (target: SinkTarget, list: LocationList, { name, isDeleti
     if (O.isSome(serviceList)) list.listed.set(formatLocationKey(key), location)
     else if (O.isSome(ledger)) list.listed.set(formatLocationKey(key), { ...key, active: location.active !== false })
   }
-  /** A location whose record is wrong is on the list too, if its code can be read. */
+  /** A location with an invalid record is on the list too, if its code can be read. */
   const addKeyToList = (columns: InputRecord): void => {
     const key = mapKey(columns)
     if (E.isLeft(key) || key.right.code === undefined) {
@@ -188,7 +189,7 @@ const createPreparer = (target: SinkTarget, list: LocationList, { name, isDeleti
         const active = isDeletion || isTombstoneRecord(columns) ? false : (location.active ?? true)
         const item = { ...location, active }
         addToList(item)
-        // The service may know a location by its code alone, so all records of a code are sent in their order.
+        // The service may identify a location by its code alone, so all records of a code are sent in order.
         return { item, key: item.code ?? '' }
       }),
     )
@@ -201,8 +202,8 @@ const createPreparer = (target: SinkTarget, list: LocationList, { name, isDeleti
 }
 
 /**
- * What the ledger holds of the locations that may be active. new: this run has announced it, and it was not sent
- * before; unknown: it was sent, and its answer was lost.
+ * What the ledger knows about locations that may be active. new: announced by this run and never sent before; unknown:
+ * it was sent, but its answer was lost.
  */
 type LedgerKnowledge = Map<string, 'active' | 'unknown' | 'new'>
 
@@ -234,7 +235,7 @@ const sendLocations = (
   )
 
 /**
- * Notes new locations before they are sent: if the answer is lost, or the run is killed, the next run knows that they
+ * Records new locations before they are sent. If the answer is lost or the run is killed, the next run knows that they
  * may be active.
  */
 const announceLocations = (
@@ -251,8 +252,8 @@ const announceLocations = (
 }
 
 /**
- * Notes what was accepted, and forgets what was refused, unless an earlier record of the location was accepted or may
- * have been.
+ * Records what was accepted, and removes what was refused unless an earlier record of that location was or may have
+ * been accepted.
  */
 const appendOutcomes = (
   ledger: LocationLedger,
@@ -279,29 +280,29 @@ const appendOutcomes = (
 
 const noItems: FinalItems<Location> = { items: [], notes: [] }
 
-/** Why no location is deactivated for not being on the list, if there is a reason. */
+/** Why missing locations are not deactivated; undefined if they can be. */
 const findObstacle = (extent: InputExtent, unreadable: number): string | undefined => {
   switch (extent) {
     case 'empty':
       return 'locations: no record came, and an empty list deactivates nothing.'
     case 'unsaid':
       return (
-        'locations: the catalog has no generation_id, so nothing says that the list is complete. ' +
-        'No location is deactivated for not being on it.'
+        'locations: the catalog has no generation_id, so the list may be incomplete. ' +
+        'No location is deactivated for being missing from it.'
       )
     case 'changes':
-      return 'locations: the input was no complete list, so no location is deactivated for not being on it.'
+      return 'locations: the input was not a complete list, so no location is deactivated for being missing from it.'
     case 'whole':
       return unreadable === 0
         ? undefined
         : `locations: ${unreadable} records have no readable code and may be of any location, ` +
-            'so no location is deactivated for not being on the list.'
+            'so no location is deactivated for being missing from the list.'
   }
 }
 
 /**
- * Plans against the service's own list where it was read, else against the ledger, and deactivates what is not on a
- * complete list.
+ * Plans against the service's list if it was read, otherwise against the ledger, and deactivates what a complete list
+ * no longer has.
  */
 const reconcileLocations = (
   { ledger, deactivateUnlisted = false, maxDeactivationsPercent, dryRun }: SinkTarget,

@@ -14,7 +14,7 @@ import {
 import { convertBoolean, convertInteger, convertList, convertObject, convertText, type ValueConverter } from './convert'
 import type { ColumnMapping, SinkTarget } from './target'
 
-/** Whether a record says that its row was deleted (Airbyte's change data capture or Singer's soft deletes). */
+/** The record says that its row was deleted (Airbyte's change data capture or Singer's soft deletes). */
 export const isTombstoneRecord = (columns: InputRecord): boolean =>
   tombstoneColumnNames.some((name) => columns[name] !== undefined && columns[name] !== null && columns[name] !== '')
 
@@ -22,31 +22,26 @@ export const isTombstoneRecord = (columns: InputRecord): boolean =>
 type AttributeRules = {
   readonly mapping: ColumnMapping
   /**
-   * Sent from columns of their own names though a mapping does not name them: what identifies a record or decides on
-   * it.
+   * Sent from columns with their own names even if a mapping omits them, since they identify a record or decide what
+   * happens to it.
    */
   readonly essential: ReadonlySet<string>
-  /** Whether the same holds for every other attribute. */
+  /** The same holds for every other attribute. */
   readonly mapByName: boolean
-  /** Takes each optional attribute whose column holds something of another shape, once. */
+  /** Called once for each optional attribute whose column has another shape. */
   readonly onWrongShape: (attribute: string, problem: string) => void
 }
 
 const isMapped = (mapping: ColumnMapping): boolean => Object.values(mapping).some((column) => column != null)
 
-/**
- * The column that an attribute is taken from; undefined: it is not sent. Where no attribute has a column, names are the
- * mapping.
- */
+/** The column of an attribute; undefined: it is not sent. If no attribute is mapped, columns are matched by name. */
 const columnOf = ({ mapping, essential, mapByName }: AttributeRules, attribute: string): string | undefined => {
   const column = mapping[attribute]
   if (column === null) return undefined
   return column ?? (mapByName || essential.has(attribute) || !isMapped(mapping) ? attribute : undefined)
 }
 
-/**
- * Whether a value and an attribute cannot be meant for each other: one is a list or an object, and the other is not.
- */
+/** One is a list or an object and the other is not, so the value cannot be meant for the attribute. */
 const hasOtherShape = (convert: ValueConverter, value: unknown): boolean =>
   (convert === convertList || convert === convertObject) !== (typeof value === 'object' && value !== null) ||
   (convert === convertList) !== Array.isArray(value)
@@ -74,7 +69,7 @@ const listAttributes = (
 const isBlank = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'string' && value.trim() === '')
 
-/** An attribute and where a record has its value. */
+/** An attribute and its column in a record. */
 type AttributeColumn = {
   readonly attribute: string
   readonly convert: ValueConverter
@@ -82,8 +77,8 @@ type AttributeColumn = {
 }
 
 /**
- * The name of a column in this record; compared without case if there is no exact match, since databases change the
- * case of names.
+ * The name of a column in this record. Case is ignored if there is no exact match, since databases change the case of
+ * names.
  */
 const findColumnName = (columns: InputRecord, column: string): string | undefined => {
   if (Object.hasOwn(columns, column)) return column
@@ -108,7 +103,7 @@ const hasSameNames = (names: ReadonlyArray<string>, others: ReadonlyArray<string
   return names.length === others.length
 }
 
-/** Finds the columns of the attributes, once for all records with the same column names: mostly once a stream. */
+/** Finds the columns of the attributes, once for all records with the same column names: usually once per stream. */
 const createColumnFinder = (
   attributes: ReadonlyArray<readonly [attribute: string, convert: ValueConverter]>,
   rules: AttributeRules,
@@ -140,8 +135,8 @@ const createColumnFinder = (
 }
 
 /**
- * Turns columns into a value of `codec`: leaves blank columns out and converts the others. An optional attribute whose
- * column has another shape is left out too. The Left names every wrong attribute and its column.
+ * Converts columns to a value of `codec`. Omits blank columns, and optional attributes whose column has another shape.
+ * The Left names every wrong attribute and its column.
  */
 export const createRecordMapper = <A>(
   codec: t.Type<A, unknown>,
@@ -229,8 +224,8 @@ export const createAttributeRules = (
 })
 
 /**
- * Says, at the first record, which columns have the name of an attribute and are not sent, and in a dry run also what
- * is sent and from where.
+ * At the first record, warns of columns that have the name of an attribute but are not sent; a dry run also lists what
+ * is sent from where.
  */
 export const createMappingReporter = (
   { dryRun, warn, inform }: Pick<SinkTarget, 'dryRun' | 'warn' | 'inform'>,
@@ -258,7 +253,7 @@ export const createMappingReporter = (
     const names = used.map(({ attribute, column }) =>
       attribute === column ? attribute : `${attribute} (column ${column})`,
     )
-    if (dryRun) inform(`${streamName}: sent are ${names.join(', ')}.`)
+    if (dryRun) inform(`${streamName}: sends ${names.join(', ')}.`)
     if (unsent.length > 0)
       warn(
         `${streamName}: the columns ${unsent.join(', ')} have names of attributes and are not ` +

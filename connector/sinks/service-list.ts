@@ -23,7 +23,7 @@ import {
 } from './ledger'
 import type { SinkTarget } from './target'
 
-/** The attribute of the list that shows an attribute of a location; the list shows no others. */
+/** Maps attributes of a location to those of the service's list; the list shows no others. */
 const listedNames: Readonly<Record<string, string>> = {
   name: 'displayName',
   ...Object.fromEntries(
@@ -40,7 +40,7 @@ const sentAttributes = ({ code: _code, codeType: _type, active: _active, ...attr
   Object.entries(attributes).filter(([, value]) => value !== undefined && value !== null)
 
 /**
- * What would change, attribute by attribute; attributes that the list does not show are left out. Without `listed`:
+ * What would change, attribute by attribute, except for attributes that the list does not show. Without `listed`,
  * everything is new.
  */
 export const compareLocation = (
@@ -64,23 +64,23 @@ const info = (message: string): SinkNote => ({ level: 'info', message: `location
 const warn = (message: string): SinkNote => ({ level: 'warn', message: `locations: ${message}` })
 
 /**
- * The locations of the input by `formatLocationKey`, each as it was sent last; one whose record is wrong has its key
- * alone, without `active`.
+ * The locations of the input by `formatLocationKey`, each as last sent. One with an invalid record has only its key,
+ * without `active`.
  */
 type InputLocations = ReadonlyMap<string, Location>
 
 type ServicePlanRequest = {
   readonly service: ServiceList
   readonly input: InputLocations
-  /** Whether the input is a complete list: what is not on it may be deactivated. */
+  /** The input is a complete list, so what is missing from it may be deactivated. */
   readonly isComplete: boolean
-  /** The locations that this destination wrote; none: they are not known. */
+  /** The locations that this destination wrote; none if unknown. */
   readonly ledger: O.Option<ReadonlyMap<string, LedgerLocation>>
   readonly deactivateUnlisted: boolean
   readonly maxDeactivationsPercent: number
   /** Every change is listed. */
   readonly dryRun: boolean
-  /** Whether the service accepted a location, by `formatLocationKey`; a dry run takes all of them for accepted. */
+  /** The service accepted the location with this `formatLocationKey`; a dry run treats all as accepted. */
   readonly isAccepted: (key: string) => boolean
 }
 
@@ -88,11 +88,11 @@ const uniqueKeys = (keys: ReadonlyArray<LocationKey>): ReadonlyArray<LocationKey
   ...new Map(keys.map(({ code, codeType }) => [formatLocationKey({ code, codeType }), { code, codeType }])).values(),
 ]
 
-/** What the service lists and the input does not: what to deactivate, and why the others stay. */
+/** Plans what to deactivate among the locations that the input lacks, and explains why the others stay. */
 const planDeactivations = ({ service, input, ledger, deactivateUnlisted }: ServicePlanRequest) => {
   const byCode = new Map<string, Array<Location>>()
   for (const location of input.values()) addToGroup(byCode, foldCode(toLocationKey(location)), location)
-  // The service may list a code in another case than it was sent.
+  // The service may list a code in a different case from the one sent.
   const withCode = (key: LocationKey) => byCode.get(foldCode(key)) ?? []
   const isListed = (key: LocationKey): boolean =>
     withCode(key).some((location) => isSameType(toLocationKey(location).codeType, key.codeType))
@@ -107,17 +107,16 @@ const planDeactivations = ({ service, input, ledger, deactivateUnlisted }: Servi
   const isWritten = (location: ListedLocation): boolean => findWritten(location).length > 0
   const isChosen = (location: ListedLocation): boolean => deactivateUnlisted || isWritten(location)
   /**
-   * Under the key that it was written with, so that the ledger notes the deactivation; else under the service's own.
+   * Uses the key that it was written with, so that the ledger records the deactivation; otherwise the service's key.
    */
   const toMissing = (location: ListedLocation): ReadonlyArray<LocationKey> =>
     isWritten(location) ? findWritten(location) : [location]
-  // The service may have changed the case of a code: whether such a location is active is not certain, so it is
-  // deactivated too.
+  // The service may have changed the case of a code. Such a location may still be active, so it is deactivated too.
   const misspelt = written.filter(
     (key) => service.find(key) === undefined && service.hasCode(key.code) && !isListed(key),
   )
   const chosen = unlisted.filter(isChosen)
-  // One location of the service may have been written under several keys, and one key may be of several locations.
+  // A location may have been written under several keys, and a key may belong to several locations.
   const missing = uniqueKeys([...chosen.flatMap(toMissing), ...misspelt])
   return {
     missingCount: chosen.filter((location) => !isKept(location)).length,
@@ -146,8 +145,8 @@ const foreignNotes = (foreign: ReadonlyArray<LocationKey>): ReadonlyArray<SinkNo
       ]
 
 /**
- * What a location of the input changes at the service; without a verb nothing: it is inactive already, or its record is
- * wrong.
+ * What a location of the input changes at the service. Without a verb nothing changes: it is already inactive, or its
+ * record is invalid.
  */
 const planChange = (service: ServiceList, location: Location) => {
   const listed = service.find(toLocationKey(location))
@@ -160,8 +159,8 @@ const planChange = (service: ServiceList, location: Location) => {
 }
 
 /**
- * The plan against the service's own list: what is created, updated, unchanged and deactivated, attribute by attribute
- * in a dry run.
+ * The plan against the service's list: what is created, updated, unchanged and deactivated; in a dry run for each
+ * attribute.
  */
 export const planAgainstService = (request: ServicePlanRequest): E.Either<Failure, FinalItems<Location>> => {
   const { service, input, isComplete, dryRun } = request
@@ -201,7 +200,7 @@ export const planAgainstService = (request: ServicePlanRequest): E.Either<Failur
 }
 
 type ReadBackRequest = {
-  /** The locations that the service accepted, by `formatLocationKey`, each as it was sent last. */
+  /** The locations that the service accepted, by `formatLocationKey`, each as last sent. */
   readonly accepted: InputLocations
   readonly before: ServiceList
   readonly after: ServiceList
@@ -210,10 +209,10 @@ type ReadBackRequest = {
 /** `isDelayed`: the service may not have applied everything yet. */
 type ReadBack = { readonly notes: ReadonlyArray<SinkNote>; readonly isDelayed: boolean }
 
-/** How many differences are printed one by one at most. */
+/** The most differences printed individually. */
 const maxToldDifferences = 100
 
-/** Compares what the service accepted with what it lists after it. */
+/** Compares what the service accepted with what it lists afterwards. */
 export const compareReadBack = ({ accepted, before, after }: ReadBackRequest): ReadBack => {
   const counts = { same: 0, different: 0, missing: 0, active: 0 }
   const lines: Array<string> = []
@@ -267,9 +266,7 @@ export const compareReadBack = ({ accepted, before, after }: ReadBackRequest): R
   }
 }
 
-/**
- * Reads the service's list once, when it is needed first; where it cannot be read, a warning says what takes its place.
- */
+/** Reads the service's list once, on first use. If it cannot be read, a warning names the substitute. */
 export const readServiceListOnce = ({ serviceList = O.none, ledger, warn }: SinkTarget) => {
   let list: ServiceList | undefined
   let reading: Promise<void> | undefined
@@ -293,10 +290,10 @@ export const readServiceListOnce = ({ serviceList = O.none, ledger, warn }: Sink
   }
 }
 
-/** How long the service gets to apply what it accepted, if the first reading shows that it has not; milliseconds. */
+/** How long the service gets to apply accepted changes if the first read shows that it has not, milliseconds. */
 const readBackDelay = 2000
 
-/** Reads back what was accepted; once more, if the service has not applied everything yet. */
+/** Reads back what was accepted, a second time if the service has not applied everything yet. */
 export const verifyLocations =
   (
     { serviceList = O.none, dryRun, wait = () => T.of(undefined) }: SinkTarget,

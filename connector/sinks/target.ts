@@ -20,7 +20,7 @@ import type { BatchAnswer, Failure } from '../cdk'
 import type { LocationLedger } from './ledger'
 
 /**
- * The column of each attribute; null: the attribute is not sent. One that is left out may have the column of its own
+ * The column of each attribute; null: the attribute is not sent. An omitted attribute may use the column with its own
  * name.
  */
 export type ColumnMapping = Readonly<Record<string, string | null | undefined>>
@@ -29,37 +29,35 @@ export type ColumnMapping = Readonly<Record<string, string | null | undefined>>
 export type SinkTarget = {
   readonly api: Pick<Api, 'createVisitRecords' | 'syncLocations'>
   /**
-   * Retries an unanswered request. `isSuspect`: the service may fail on one of its items, so fewer attempts are made.
+   * Retries an unanswered request. `isSuspect`: one of its items may make the service fail, so it gets fewer attempts.
    */
   readonly resend: (isSuspect: boolean) => <A>(request: TaskEither<ApiError, A>) => TaskEither<ApiError, A>
   /** By the names of the sinks. */
   readonly mapping: Readonly<Record<'visit_records' | 'locations', ColumnMapping>>
-  /** Whether columns with the names of attributes are sent beside a mapping, which does not name them. */
+  /** Columns with the names of attributes are sent even if the mapping omits them. */
   readonly mapByName: boolean
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** Older visits are rejected; in milliseconds. */
+  /** Older visits are rejected; milliseconds. */
   readonly maxVisitAge: number
-  /** The locations accepted before; without it, only locations whose record says so are deactivated. */
+  /** The locations accepted before. Without it, only locations whose record says so are deactivated. */
   readonly ledger: O.Option<LocationLedger>
-  /**
-   * Reads the service's own list of active locations, or only its first page (`isSample`); none: it is not configured.
-   */
+  /** Reads the service's list of active locations, or only its first page (`isSample`); none: it is not configured. */
   readonly serviceList?: O.Option<(isSample: boolean) => TaskEither<Failure, LookupList>>
-  /** Whether a complete list also deactivates locations that the service lists and no ledger knows. */
+  /** A complete list also deactivates locations that the service lists and no ledger knows. */
   readonly deactivateUnlisted?: boolean
   /** Waits so many milliseconds. */
   readonly wait?: (millis: number) => Task<void>
   readonly maxDeactivationsPercent: number
   /** Nothing is sent, so the notes list every change. */
   readonly dryRun: boolean
-  /** The codes of the locations that this run could not write: the service may refuse visits to them. */
+  /** The codes of locations that this run could not write. The service may refuse visits to them. */
   readonly rejectedCodes: Set<string>
   readonly warn: (message: string) => void
   readonly inform: (message: string) => void
 }
 
-/** Sends nothing and accepts everything, for a dry run. */
+/** Accepts everything without sending it, for a dry run. */
 export const dryRunApi: SinkTarget['api'] = {
   createVisitRecords: (visits) =>
     TE.right({ records: Object.fromEntries(visits.map(({ visitRecordId }) => [visitRecordId ?? '', 'Success'])) }),
@@ -67,8 +65,8 @@ export const dryRunApi: SinkTarget['api'] = {
 }
 
 /**
- * Whether the request may have been processed without a usable answer. Only requests that may be sent twice are sent
- * again after it.
+ * The service may have processed the request without a usable answer. Only requests that may be sent twice are
+ * repeated.
  */
 const isUnanswered = (error: ApiError): boolean => {
   switch (error._tag) {
@@ -86,31 +84,30 @@ const isUnanswered = (error: ApiError): boolean => {
 }
 
 /**
- * Whether a 200 tells a rate limit. The client waits for the end of one that the HTTP status tells, and not of this: it
- * repeats no write.
+ * The service reports a rate limit inside a 200 response. The client does not wait for it, since it repeats no writes.
  */
 const isLimitInBody = (error: ApiError): boolean => error._tag === 'Application' && outageKind(error) === 'limit'
 
 /**
- * Retries unanswered requests, which must have the same effect if they arrive twice, and those that a 200 refuses for
- * their rate.
+ * Retries unanswered requests, which must have the same effect if they arrive twice, and those refused for their rate
+ * inside a 200 response.
  */
 export const resendPolicy = (limits: RetryLimits, random: () => number): RetryPolicy => {
   const policy = createRetryPolicy(limits, random)(true)
   return (error, attempts) => (isUnanswered(error) || isLimitInBody(error) ? policy(error, attempts) : O.none)
 }
 
-/** Runs a request again as the policy says; `wait` takes milliseconds. */
+/** Repeats a request according to the policy; `wait` takes milliseconds. */
 export const resendUnanswered =
   (policy: RetryPolicy, wait: (millis: number) => TaskEither<never, void>) =>
   <A>(request: TaskEither<ApiError, A>): TaskEither<ApiError, A> =>
     retryRequest(policy, ({ delay }) => wait(delay))(request)
 
-/** Statuses that mean a wrong request, not missing permission or a failing service: a smaller batch may pass. */
+/** Statuses of a wrong request, not of a missing permission or a failing service. A smaller batch may pass. */
 const isBatchStatus = (status: number): boolean =>
   status >= 400 && status < 500 && ![401, 403, 404, 405, 407, 408, 429].includes(status)
 
-/** What an error means for the batch that was sent; a Left ends the run. */
+/** What an error means for its batch; a Left ends the run. */
 export const toBatchAnswer = (operation: string, error: ApiError): E.Either<Failure, BatchAnswer> => {
   const failure = toFailure(operation, error)
   if (error._tag === 'Http' && isBatchStatus(error.status))
@@ -131,17 +128,17 @@ const rejectionReason = ({ status, message }: Extract<ApiError, { _tag: 'Http' }
 const unansweredReason = (error: ApiError): string => {
   switch (error._tag) {
     case 'Http':
-      return `the service repeatedly answers ${error.status} to it, and accepts others`
+      return `the service repeatedly answers ${error.status} to it but accepts others`
     case 'Network':
-      return `the service gives no usable answer to it (${error.code}), and accepts others`
+      return `the service gives no usable answer to it (${error.code}) but accepts others`
     default:
-      return 'the service repeatedly answers something else to it, and accepts others'
+      return 'the service repeatedly gives an unexpected answer to it but accepts others'
   }
 }
 
 /**
- * Whether the service answers, even with a refusal, and does not report its own failure. `request`: sends an empty
- * batch.
+ * Resolves to true if the service answers, even with a refusal, and does not report its own failure. `request` sends an
+ * empty batch.
  */
 export const isServiceAnswering =
   (request: TaskEither<ApiError, unknown>): Task<boolean> =>

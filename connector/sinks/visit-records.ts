@@ -28,7 +28,7 @@ import { isServiceAnswering, type SinkTarget, toBatchAnswer } from './target'
 
 const dayMillis = 86_400_000
 
-/** The service rejects a visit without these attributes. */
+/** The service rejects a visit that lacks any of these attributes. */
 const requiredAttributes = ['email', 'locationCode', 'npi'] as const
 
 const omitAttributes = (visit: VisitRecord, ...attributes: ReadonlyArray<keyof VisitRecord>): VisitRecord => {
@@ -37,7 +37,7 @@ const omitAttributes = (visit: VisitRecord, ...attributes: ReadonlyArray<keyof V
   return rest
 }
 
-/** The service takes a full name or its parts, not both; the parts are preferred if first and last name are there. */
+/** The service takes either a full name or its parts. The parts are preferred if first and last name are there. */
 const chooseNameForm = (visit: VisitRecord): VisitRecord => {
   const { name, firstName, middleName, lastName } = visit
   if (name == null || (firstName == null && middleName == null && lastName == null)) return visit
@@ -46,7 +46,7 @@ const chooseNameForm = (visit: VisitRecord): VisitRecord => {
     : omitAttributes(visit, 'firstName', 'middleName', 'lastName')
 }
 
-/** Sends medicalRecordId alone if both ids are given: it takes precedence at the service. */
+/** Sends only medicalRecordId if both ids are given, because the service gives it precedence. */
 const choosePatientId = (visit: VisitRecord): VisitRecord =>
   visit.customerUniqueId == null || visit.medicalRecordId == null ? visit : omitAttributes(visit, 'customerUniqueId')
 
@@ -55,10 +55,7 @@ const formatMissing = (visit: VisitRecord, isNamed: boolean): string =>
     .map((attribute) => `${attribute} is missing`)
     .join('; ')
 
-/**
- * A visit in the form that the service takes; the Left names each attribute that is wrong. `now` and `maxAge` in
- * milliseconds.
- */
+/** A visit in the service's form. The Left names each wrong attribute. `now` and `maxAge` in milliseconds. */
 const normalizeVisit = (
   mappedVisit: VisitRecord,
   { now, maxAge }: { readonly now: number; readonly maxAge: number },
@@ -78,12 +75,12 @@ const builtInLanguages = new Set(['en', 'es', 'de', 'fr', 'pt', 'zh', 'ko', 'vi'
 
 const isBuiltInLanguage = (language: string): boolean => builtInLanguages.has(language)
 
-/** Whether a text is the code of a language and not, say, a name of a person. */
+/** The text is a language code and not, say, a person's name. */
 const isLanguageCode = (text: string): boolean =>
   /^[a-z]{2,3}$/.test(text) &&
   new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' }).of(text) !== undefined
 
-/** Columns that platforms add to a record; their values change with every run. */
+/** Columns that platforms add to a record. Their values change with every run. */
 const platformColumn = /^_(airbyte|ab|sdc)_/
 
 const hashValue = (value: unknown): string =>
@@ -104,8 +101,8 @@ const valueAtPath = (columns: InputRecord, path: ReadonlyArray<string>): unknown
   path.reduce((value: unknown, name) => (t.UnknownRecord.is(value) ? value[name] : undefined), columns)
 
 /**
- * An id for a visit without one, the same for the same visit in every run: a hash of its stream and primary key, or of
- * the whole record if that has no key.
+ * An id for a visit without one, the same in every run: a hash of its stream and primary key, or of the whole record if
+ * it has no key.
  */
 const deriveVisitId = (
   { id, origin = id, key }: Pick<InputStream, 'id' | 'origin' | 'key'>,
@@ -133,9 +130,8 @@ const toVerdict = (outcome: string | undefined): RecordVerdict => {
 }
 
 /**
- * Turns a result that names no visit, and whose status reports no success, into an application error: the service
- * reports some errors with HTTP status 200. That no visit at all was sent may be one; an outage, a rate limit and a
- * refused token are others.
+ * Turns a result that names no visit and reports no success into an application error. The service reports some errors
+ * with HTTP status 200, such as an outage, a rate limit, a rejected token, or that no visit was sent.
  */
 const failOnErrorStatus =
   (visitCount: number) =>
@@ -149,7 +145,7 @@ const failOnErrorStatus =
 
 const normalizeId = (id: string): string => id.trim().toLowerCase()
 
-/** Outcomes by ids compared without case and surrounding blanks; undefined if two ids become equal. */
+/** Outcomes by id, ignoring case and surrounding spaces; undefined if two ids become equal. */
 const outcomesByNormalizedId = (
   ids: ReadonlyArray<string>,
   records: VisitRecordResult['records'],
@@ -160,7 +156,7 @@ const outcomesByNormalizedId = (
 }
 
 /**
- * The answer to visits with these ids. An outcome under an id that was not sent may be of any visit, unless the batch
+ * Interprets the answer to visits with these ids. An outcome for an unknown id may concern any visit, unless the batch
  * has only one.
  */
 export const toVisitAnswer = (ids: ReadonlyArray<string>, { records }: VisitRecordResult): BatchAnswer => {
@@ -178,8 +174,7 @@ export const toVisitAnswer = (ids: ReadonlyArray<string>, { records }: VisitReco
 }
 
 /**
- * An Error for a visit to a location that this run could not write has most likely that cause, and the service names
- * none.
+ * If a visit to a location that this run could not write is rejected without a reason, that is most likely the cause.
  */
 const explainRejections = (
   rejectedCodes: ReadonlySet<string>,
@@ -197,7 +192,7 @@ const explainRejections = (
         ),
       }
 
-/** Sends visits, or none to see whether the service answers. */
+/** Sends visits, or none to check that the service answers. */
 export const sendVisits = (
   { createVisitRecords }: Pick<SinkTarget['api'], 'createVisitRecords'>,
   visits: ReadonlyArray<VisitRecord>,
@@ -209,11 +204,11 @@ const sinkName = 'visit_records'
 type VisitWithId = VisitRecord & { readonly visitRecordId: string }
 const hasVisitId = (visit: VisitRecord): visit is VisitWithId => visit.visitRecordId != null
 
-/** Operation 4. A visit may be sent again if no answer came: the service counts an id once. */
+/** Operation 4. A visit may be sent again if no answer came, because the service counts each id once. */
 export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
   name: sinkName,
   codec: VisitRecord,
-  // A visit without an id of its own gets one from its key, so that no column has to be chosen.
+  // A visit without an id gets one derived from its key, so no column has to be chosen.
   matchingKeys: [],
   operations: ['append'],
   open: (target) =>
@@ -240,7 +235,7 @@ export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
     }),
 })
 
-/** Without these a visit is not taken, is taken twice, or is asked about years later. */
+/** Without these a visit is refused, counted twice, or surveyed years later. */
 const essentialAttributes = [...requiredAttributes, 'name', 'firstName', 'lastName', 'visitRecordId', 'visitTime']
 
 const createPreparer = (target: SinkTarget, stream: InputStream) => {
@@ -249,7 +244,7 @@ const createPreparer = (target: SinkTarget, stream: InputStream) => {
   const mapVisit = createRecordMapper(VisitRecord, rules, { visitTime: convertTime })
   const reportMapping = createMappingReporter(target, rules, VisitRecord, stream.name)
   const toldLanguages = new Set<string>()
-  /** Quotes languages only: with a wrong mapping, the column may hold anything of a patient. */
+  /** Quotes only language codes: with a wrong mapping, the column may hold any patient data. */
   const warnOnce = (value: string): void => {
     if (isBuiltInLanguage(value)) return
     const language = isLanguageCode(value) ? value : undefined
@@ -259,7 +254,7 @@ const createPreparer = (target: SinkTarget, stream: InputStream) => {
     warn(
       language === undefined
         ? `${stream.name}: languageValue${formatColumn(mapping[sinkName], 'languageValue')} holds values ` +
-            'that are no code of a language, such as en. Check the mapping; the visits are sent as they are.'
+            'that are not language codes such as en. Check the mapping; the visits are sent as they are.'
         : `${stream.name}: the language ${language} needs a mapping at the service; its visits are sent as they are.`,
     )
   }
@@ -267,7 +262,7 @@ const createPreparer = (target: SinkTarget, stream: InputStream) => {
   const warnOfNpi = (): void => {
     if (!isNpiTold)
       warn(
-        `${stream.name}: npi${formatColumn(mapping[sinkName], 'npi')} holds values that have not ten ` +
+        `${stream.name}: npi${formatColumn(mapping[sinkName], 'npi')} holds values that do not have ten ` +
           'digits, which the service may refuse. Check the mapping; the visits are sent as they are.',
       )
     isNpiTold = true
@@ -289,5 +284,5 @@ const createPreparer = (target: SinkTarget, stream: InputStream) => {
 
 const deletionRefusal = E.left('the record says that its row was deleted, and a visit cannot be taken back')
 
-/** Every object that can be written to. Locations come first, since visits refer to them. */
+/** Every object that can be written. Locations come first, since visits refer to them. */
 export const sinks: ReadonlyArray<Sink<SinkTarget>> = [locationSink, visitRecordSink]

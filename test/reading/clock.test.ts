@@ -76,7 +76,7 @@ describe('the cutoff', () => {
           level: 'warn',
           message:
             "The clock here is 60 s ahead of the service's (2026-01-31T12:00:00.700Z). " +
-            "The service's is used; set the clock of this machine.",
+            "The run uses the service's clock; set the clock of this machine.",
         },
       ],
     ])
@@ -86,7 +86,7 @@ describe('the cutoff', () => {
     const [time, notes] = chooseCutoff(undefined, at)
     expect(time).toBe(at - 5 * minute)
     expect(notes).toEqual([
-      { level: 'warn', message: expect.stringContaining('no Date header): changes of the last 5 minutes are left') },
+      { level: 'warn', message: expect.stringContaining('no Date header): the next run reads the changes of the last') },
     ])
     expect(infoNote('fine')).toEqual({ level: 'info', message: 'fine' })
   })

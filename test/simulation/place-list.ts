@@ -108,7 +108,7 @@ export const createListWatch = (
       if (!isSound() && !disk.hasFailed()) report('a whole ledger', 'it cannot be read')
     },
     followAdvice: (told) => {
-      if (told.includes('is no ledger of this destination. Name another file')) disk.write(ledgerFile, undefined)
+      if (told.includes('is not a ledger of this destination. Name another file')) disk.write(ledgerFile, undefined)
       const lines = (disk.read(ledgerFile) ?? '').split('\n')
       if (/is damaged at line \d+\. Correct or delete that line/.test(told))
         disk.write(ledgerFile, lines.filter((line, i) => i === lines.length - 1 || isJson(line)).join('\n'))

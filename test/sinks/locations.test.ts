@@ -203,8 +203,8 @@ describe('a ledger', () => {
     ],
     ['ignores an incomplete last line', `${text({ ...keyOf('A'), active: true })}{"code":"B","co`, ['A']],
     ['is refused for another service', '{"base_url":"https://other.example.com"}\n', 'https://other.example.com'],
-    ['is refused in another file', 'id,name\n', 'no ledger'],
-    ['is refused in another file of one incomplete line', '{"a":1}', 'no ledger'],
+    ['is refused in another file', 'id,name\n', 'not a ledger'],
+    ['is refused in another file of one incomplete line', '{"a":1}', 'not a ledger'],
     [
       'holds what may have been accepted',
       text(
@@ -450,7 +450,7 @@ describe('reconciling with a list', () => {
   it('deactivates nothing if the list is not complete', async () => {
     expect(await reconcile(active, list, 'changes')).toMatchObject({
       deactivated: [],
-      notes: [expect.stringContaining('no complete list')],
+      notes: [expect.stringContaining('not a complete list')],
     })
     expect(await reconcile(active, list, 'unsaid')).toMatchObject({
       deactivated: [],

@@ -67,7 +67,7 @@ describe('the attributes of a record', () => {
 
   it('are told by a dry run, names of columns and no value', async () => {
     const { notes } = await prepareVisit({ ...visit, phone: '555' }, { email: 'mail' }, { dryRun: true })
-    expect(notes).toEqual(['users: sent are name, email (column mail), visitRecordId, locationCode, npi.'])
+    expect(notes).toEqual(['users: sends name, email (column mail), visitRecordId, locationCode, npi.'])
   })
 })
 
@@ -90,12 +90,12 @@ describe('a column of another shape', () => {
       { email: 'mail', phone: 'contact' },
     )
     expect(item).toEqual(sent)
-    expect(warnings).toEqual([expect.stringContaining('phone (column contact) must be a text')])
+    expect(warnings).toEqual([expect.stringContaining('phone (column contact) must be text')])
   })
 
   it.each([
-    ['email', ['a@example.com'], 'email must be a text'],
-    ['npi', {}, 'npi must be a text'],
+    ['email', ['a@example.com'], 'email must be text'],
+    ['npi', {}, 'npi must be text'],
     ['visitTime', {}, 'visitTime must be an ISO 8601 time'],
   ])('rejects a record that needs it: %s', async (attribute, value, problem) => {
     const { item } = await prepareVisit({ ...visit, email: visit.mail, [attribute]: value }, {})

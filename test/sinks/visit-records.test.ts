@@ -108,7 +108,7 @@ describe('a visit', () => {
     ],
     ['an age that is no integer', { ...validVisit, age: 'forty' }, 'age must be an integer'],
     ['a time that is none of ISO 8601', { ...validVisit, visitTime: 'soon' }, 'visitTime must be an ISO 8601 time'],
-    ['an object in an attribute of text', { ...validVisit, email: { at: 'x' } }, 'email must be a text'],
+    ['an object in an attribute of text', { ...validVisit, email: { at: 'x' } }, 'email must be text'],
     [
       'an old visit',
       { ...validVisit, visitTime: '2026-05-16T11:59:59Z' },
@@ -159,7 +159,7 @@ describe('a visit', () => {
     for (const who of ['Ada', 'ada lovelace', 'ada@example.com', 'A7', 'zzq', '+1 555 0100', 'ru'])
       if (E.isRight(prepare)) prepare.right({ ...validVisit, who })
     expect(warnings).toHaveLength(2)
-    expect(warnings[0]).toContain('languageValue (column who) holds values that are no code of a language')
+    expect(warnings[0]).toContain('languageValue (column who) holds values that are not language codes')
     expect(warnings[1]).toContain('the language ru')
     expect(warnings.join()).not.toMatch(/ada|A7|zzq|555/i)
   })
@@ -260,8 +260,8 @@ describe('sending visits', () => {
   it.each<[ApiError, string]>([
     [{ _tag: 'Http', status: 503, message: 'Ada' }, '503'],
     [{ _tag: 'Network', code: 'ECONNRESET', message: 'Ada' }, 'ECONNRESET'],
-    [{ _tag: 'Decode', path: '$', message: 'Ada' }, 'something else'],
-    [{ _tag: 'Application', code: '7', message: 'Ada' }, 'something else'],
+    [{ _tag: 'Decode', path: '$', message: 'Ada' }, 'unexpected answer'],
+    [{ _tag: 'Application', code: '7', message: 'Ada' }, 'unexpected answer'],
   ])('takes %j for an unanswered batch, and the reason quotes no message', async (error, excerpt) => {
     const reason = expect.stringContaining(excerpt)
     const answer = await sendVisit(E.left(error))

@@ -5,7 +5,7 @@ import { addEdit, createEditList, type EditList, type OutputBuffer } from './edi
 import type { OffsetTable } from './offsets'
 import { type Attribute, joinPath, type Shape } from './shape'
 
-/** What a cutter was told about the pages it cuts. */
+/** The options of a cutter. */
 export type PageOptions = {
   /** The name of the list of records in the envelope. */
   readonly list: string
@@ -13,39 +13,39 @@ export type PageOptions = {
   readonly undeclared: 'keep' | 'drop' | 'fail'
 }
 
-/** What has been seen of the values of one shape. */
+/** What has been seen so far of the values of one shape. */
 export type PlaceState = {
   readonly shape: Shape
   /** The number of the last object that held it. */
   lastObject: number
   /** Of an array: the index of the element under way. */
   elementIndex: number
-  /** Of an object: its keys, by name, as far as they have come, and the one that came first in the last object. */
+  /** For an object: its keys by name, as they have come so far, and the one that came first in the last object. */
   readonly keys: Map<string, KeyState>
   expectedFirst: KeyState | undefined
 }
 
-/** A key that has come. An attribute that comes under two names has two of these and one place. */
+/** A key that has come. An attribute that arrives under two names has two of these and one place. */
 export type KeyState = Attribute & {
   readonly place: PlaceState
-  /** Its value is read and nothing else: no other key, no hash, no offsets. */
+  /** The value is only read: no other output key, no hash, no offsets. */
   readonly isPlain: boolean
-  /** The path under which it is reported, if it is not declared. */
+  /** The path under which it is reported if it is undeclared. */
   readonly undeclaredPath: string | undefined
   /** The key that came after it the last time. */
   expectedNext: KeyState | undefined
 }
 
-/** The places that have come, by the index of their shape. One call at a time uses a table. */
+/** The places that have come, by the index of their shape. Only one call at a time uses a table. */
 export type PlaceTable = {
   readonly places: PlaceState[]
-  /** How many declared objects have been read, so that a place can tell whether this object has held it before. */
+  /** How many declared objects have been read. Shows a place if this object has already held it. */
   objectCount: number
 }
 
 export const createPlaceTable = (): PlaceTable => ({ places: [], objectCount: 0 })
 
-/** What is known of the record under way. */
+/** What is known of the current record. */
 type RecordDraft = {
   /** The digits of its primary key. */
   id: string
@@ -56,29 +56,27 @@ type RecordDraft = {
   collectedMembers: string[]
   /** One of them holds a replacement character. */
   hasCollectedReplacement: boolean
-  /** It may hold a key twice, so it is printed again. */
+  /** It may contain a key twice, so it is printed again. */
   hasDuplicateKeys: boolean
-  /** It spans lines: it is cut again without them. */
+  /** It spans lines, so it is cut again without line breaks. */
   hasLineBreaks: boolean
 }
 
-/**
- * All that one call of a cutter knows. It is written to as the page is read: a page holds a hundred thousand values.
- */
+/** Everything that one call of a cutter knows. Changed in place, since a page holds a hundred thousand values. */
 export type CutState = {
   readonly options: PageOptions
   readonly scanner: JsonScanner
-  /** The edits of the record under way. */
+  /** The edits of the current record. */
   readonly edits: EditList
-  /** Where records are rendered; undefined: each in a buffer of its own. */
+  /** Where records are rendered; undefined: each in its own buffer. */
   readonly output: OutputBuffer | undefined
-  /** Where the offsets of members go; undefined: none were asked for. */
+  /** Where the offsets of members are written; undefined if none were requested. */
   readonly offsets: OffsetTable | undefined
-  /** Paths of undeclared attributes, over the whole page. */
+  /** Paths of undeclared attributes across the page. */
   readonly undeclaredPaths: Set<string>
   readonly table: PlaceTable
   readonly draft: RecordDraft
-  /** The index of the record under way in its list. */
+  /** The index of the current record in its list. */
   recordIndex: number
 }
 
@@ -102,7 +100,7 @@ export const createCutState = (
     hasLineBreaks: false,
   }
   const scanner = createScanner(bytes, {
-    // UTF-8 cannot express half a surrogate pair: the replacement character leaves. The reader of the value tells it.
+    // UTF-8 cannot express half a surrogate pair, so U+FFFD is sent instead. The reader of the value reports it.
     onLoneSurrogate: (from, to) => addEdit(edits, from, to, '\\ufffd'),
     onDuplicateKey: () => {
       draft.hasDuplicateKeys = true
@@ -123,7 +121,7 @@ export const placeOf = ({ table }: CutState, shape: Shape): PlaceState => {
   return place
 }
 
-/** Spelt out, so that all keys have one hidden class. */
+/** Written out so that all keys share one hidden class. */
 export const createKey = (
   { shape, keyBytes, keyWords, lastKeyWord, outputKey, action }: Attribute,
   place: PlaceState,
@@ -149,28 +147,28 @@ export const createPlace = (shape: Shape): PlaceState => ({
   expectedFirst: undefined,
 })
 
-/** The path of the value under way, with the indexes of its elements: `contents.0.id`. */
+/** The path of the current value, with the indexes of its elements: `contents.0.id`. */
 export const indexedPathOf = (state: CutState, shape: Shape): string =>
   joinPath(shape, (array) => [String(placeOf(state, array).elementIndex)])
 
 const loneSurrogates = /\p{Surrogate}/gu
 
-/** Says that a text in the value of a shape leaves with U+FFFD in place of half a surrogate pair. */
+/** Reports that a text is sent with U+FFFD instead of half a surrogate pair. */
 export const reportReplacement = (state: CutState, shape: Shape): void =>
   reportAlteration(state, indexedPathOf(state, shape).replace(loneSurrogates, '\ufffd'))
 
-/** Says that the value of an attribute leaves, but not as it came. */
+/** Reports that the value of an attribute is sent in changed form. */
 export const reportAlteration = ({ draft: { changes } }: CutState, field: string): void => {
   if (changes[changes.length - 1]?.field !== field)
     changes.push({ field, change: 'TRUNCATED', reason: 'SOURCE_SERIALIZATION_ERROR' })
 }
 
-/** The name of the record under way in messages. */
+/** The name of the current record in messages. */
 export const recordPathOf = ({ options, recordIndex }: CutState): string => `$.${options.list}[${recordIndex}]`
 
 /**
- * Ends the cutting of a page. It is thrown inside the cutter alone, where an `Either` per value would cost more than
- * the value.
+ * Ends the cutting of a page. Thrown only inside the cutter, where an `Either` per value would cost more than the
+ * value.
  */
 export class CutError extends Error {
   constructor(readonly error: ApiError) {

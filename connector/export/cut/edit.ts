@@ -2,8 +2,8 @@ import type { BufferPool } from '../../api'
 import { type OffsetTable, removeOffsetsAfter } from './offsets'
 
 /**
- * Spans of a text that leave as other texts, in order of place, never overlapping. `texts` hold UTF-8, one byte a
- * character (latin1). Numbers apart from texts, since a page has tens of thousands.
+ * Replacements of spans of a text, in order of place, never overlapping. `texts` hold UTF-8, one byte a character
+ * (latin1). Numbers and texts are kept apart, since a page has tens of thousands.
  */
 export type EditList = {
   from: Int32Array
@@ -22,13 +22,13 @@ export const createEditList = (): EditList => ({
   shift: 0,
 })
 
-/** Forgets all edits; the output begins at the input offset `origin`. */
+/** Removes all edits; the output begins at the input offset `origin`. */
 export const clearEdits = (list: EditList, origin: number): void => {
   list.length = 0
   list.shift = -origin
 }
 
-/** Lets a span behind all others leave as another text. */
+/** Replaces a span that follows all others. */
 export const addEdit = (list: EditList, from: number, to: number, text: string): void => {
   const at = list.length
   if (at === list.from.length) growEdits(list)
@@ -47,7 +47,7 @@ const growEdits = (list: EditList): void => {
   list.to = to
 }
 
-/** Takes back the edits at and behind a position. */
+/** Removes the edits at and after a position. */
 export const removeEdits = (list: EditList, from: number): void => {
   while (list.length > 0 && (list.from[list.length - 1] ?? 0) >= from) {
     list.length -= 1
@@ -55,15 +55,15 @@ export const removeEdits = (list: EditList, from: number): void => {
   }
 }
 
-/** Whether anything at or behind a position was edited. */
+/** Something at or after a position was edited. */
 export const isEditedFrom = (list: EditList, from: number): boolean =>
   list.length > 0 && (list.from[list.length - 1] ?? 0) >= from
 
-/** How many bytes longer the text of an edit is than its span. */
+/** How many bytes an edit adds to its span. */
 const growthOf = ({ from, to, texts }: EditList, i: number): number =>
   (texts[i] ?? '').length - ((to[i] ?? 0) - (from[i] ?? 0))
 
-/** Replaces a span behind which nothing was edited yet, and with it what was edited and noted inside it. */
+/** Replaces a span that no edit follows, discarding the edits and offsets inside it. */
 export const replaceSpan = (
   list: EditList,
   offsets: OffsetTable | undefined,
@@ -76,21 +76,21 @@ export const replaceSpan = (
   addEdit(list, from, to, text)
 }
 
-/** The index of the first edit at or behind a position. */
+/** The index of the first edit at or after a position. */
 const firstEditFrom = (list: EditList, from: number): number => {
   let i = list.length
   while (i > 0 && (list.from[i - 1] ?? 0) >= from) i--
   return i
 }
 
-/** The length of a span with its edits; the edits behind its start must be inside it. */
+/** The length of a span with its edits. Edits after its start must lie inside it. */
 export const renderedLength = (list: EditList, from: number, to: number): number => {
   let length = to - from
   for (let i = firstEditFrom(list, from); i < list.length; i++) length += growthOf(list, i)
   return length
 }
 
-/** Writes a span with its edits to `out` from `start` on and answers the position after it. */
+/** Writes a span with its edits to `out` from `start` on. Returns the position after it. */
 export const renderSpanInto = (
   list: EditList,
   bytes: Buffer,
@@ -110,14 +110,14 @@ export const renderSpanInto = (
   return copyBytes(bytes, at, to, out, end)
 }
 
-/** Copies a span and answers the position after it; a loop, where a call would cost more than the bytes. */
+/** Copies a span and returns the position after it. A loop, because a call would cost more than the bytes. */
 const copyBytes = (bytes: Buffer, from: number, to: number, out: Buffer, start: number): number => {
   if (to - from > 16) return start + bytes.copy(out, start, from, to)
   for (let i = from; i < to; i++) out[start + i - from] = bytes[i] ?? 0
   return start + to - from
 }
 
-/** A span with its edits, in a buffer of its own. */
+/** A span with its edits, in a new buffer. */
 export const renderSpan = (list: EditList, bytes: Buffer, from: number, to: number): Buffer => {
   const out = Buffer.allocUnsafe(renderedLength(list, from, to))
   renderSpanInto(list, bytes, from, to, out, 0)
@@ -125,35 +125,35 @@ export const renderSpan = (list: EditList, bytes: Buffer, from: number, to: numb
 }
 
 /*
- * Members are left out of an object by runs: members that stand one after another. Whoever reads the object keeps the
- * position where the run under way begins, or `noRun`. A run takes the comma behind it along; the last one of an object
- * the comma before it.
+ * Members are removed from an object in runs of neighbours. The reader of the object keeps the position where the
+ * current run begins, or `noRun`. A run includes the comma after it; the last run of an object includes the comma
+ * before it.
  */
 export const noRun = -1
 
-/** Where the run of a member begins; `keptEnd`: the end of the last member that stays, -1 if there is none yet. */
+/** Where the run of a member begins; `keptEnd`: the end of the last kept member, -1 if there is none yet. */
 export const startRun = (run: number, open: number, keptEnd: number, key: number): number => {
   if (run !== noRun) return run
   return keptEnd < 0 ? open + 1 : key
 }
 
-/** Leaves the run out that ends where the key of a member that stays begins. */
+/** Removes the run that ends where the key of a kept member begins. */
 export const removeRun = (list: EditList, run: number, key: number): void => addEdit(list, run, key, '')
 
-/** Leaves the last run of an object out, which ends at `end`. */
+/** Removes the last run of an object, which ends at `end`. */
 export const removeLastRun = (list: EditList, run: number, keptEnd: number, end: number, close: number): void =>
   keptEnd < 0 ? addEdit(list, run, close, '') : addEdit(list, keptEnd, end, '')
 
-/** Where the records of a page that do not leave as they came are written, one behind the other. */
+/** Holds the changed records of a page, one after the other. */
 export type OutputBuffer = {
-  /** So many bytes of `bytes()`, from the position answered on. */
+  /** Reserves bytes of `bytes()` and returns the position of the first. */
   readonly reserve: (length: number) => number
   readonly bytes: () => Buffer
   /** The records are no longer read. */
   readonly release: () => void
 }
 
-/** An output buffer that has room for about `expected` bytes and acquires more when they do not do. */
+/** An output buffer with room for about `expected` bytes, which acquires more if needed. */
 export const createOutputBuffer = ({ acquire, release }: BufferPool, expected: number): OutputBuffer => {
   const acquired: Buffer[] = []
   let open: Buffer = Buffer.alloc(0)

@@ -25,7 +25,7 @@ import {
 } from './edit'
 import type { FieldOffset } from './offsets'
 
-/** Whether a field is there and is not null. */
+/** A field is present and not null. */
 export const hasField = <P extends FieldOffset>(json: Uint8Array, field: P | undefined): field is P =>
   field !== undefined && json[field.from] !== 0x6e
 
@@ -44,8 +44,8 @@ const asBuffer = (json: Uint8Array): Buffer =>
   Buffer.isBuffer(json) ? json : Buffer.from(json.buffer, json.byteOffset, json.byteLength)
 
 /**
- * Makes an object inside a record a row of its own: without its `excluded` members, and with the members `added` at its
- * end (their JSON text without braces, latin1).
+ * Makes an object inside a record a row: drops its `excluded` members and appends the members `added` (their JSON text
+ * without braces, latin1).
  */
 type ObjectExtractor = (
   json: Uint8Array,
@@ -54,10 +54,10 @@ type ObjectExtractor = (
   added: string,
 ) => Row
 
-/** Rows are written one behind the other into chunks, since a buffer of its own costs more than most of them. */
+/** Rows are written one after the other into chunks, since a separate buffer costs more than most rows. */
 const chunkSize = 1 << 16
 
-/** An extractor with chunks of its own. A chunk is never written to twice, so rows stay valid. */
+/** An extractor with its own chunks. A chunk is never overwritten, so rows stay valid. */
 export const createExtractor = (): ObjectExtractor => {
   const edits = createEditList()
   let scanner = createScanner(Buffer.alloc(0))
@@ -70,7 +70,7 @@ export const createExtractor = (): ObjectExtractor => {
     clearEdits(edits, from)
     if (bytes[from] === OPEN_OBJECT) editObject(edits, scanner, object, excluded, added)
     else addEdit(edits, from, to, `{${added}}`)
-    // At most a comma and the braces more: cheaper than to add up the edits.
+    // At most a comma and the braces are added: cheaper than summing the edits.
     const most = to - from + added.length + 3
     if (used + most > chunk.length) {
       chunk = Buffer.allocUnsafeSlow(Math.max(chunkSize, most))
@@ -82,7 +82,7 @@ export const createExtractor = (): ObjectExtractor => {
   }
 }
 
-/** A view takes more memory than all other data of a row: it is made when it is asked for. */
+/** A view takes more memory than all other data of a row, so it is created on demand. */
 class ExtractedRow implements Row {
   declare private readonly chunk: Buffer
   declare private readonly from: number
@@ -110,7 +110,7 @@ const editObject = (
   const close = object.to - 1
   const first = firstMember(scanner, object.from)
   let run = noRun
-  // The first key behind the members left out so far, or the brace.
+  // The first key after the members left out so far, or the brace.
   let at = first
   for (let next = nextExcluded(excluded, at); next !== undefined; next = nextExcluded(excluded, at)) {
     if (run !== noRun && next.key > at) {
@@ -124,7 +124,7 @@ const editObject = (
     removeRun(edits, run, at)
     run = noRun
   }
-  // The added members take the place of the last run, behind the comma before it, or follow the last member.
+  // The added members replace the last run after the comma before it, or follow the last member.
   const isFirst = first === close || run !== noRun
   addEdit(edits, skipSpaceBack(bytes, run === noRun ? close : run), close, isFirst ? added : `,${added}`)
 }
@@ -137,7 +137,7 @@ const nextExcluded = (fields: ReadonlyArray<FieldOffset | undefined>, at: number
   return first
 }
 
-/** The start of the white space that ends at a position; a record holds no line breaks. */
+/** The start of the white space that ends at a position. A record holds no line breaks. */
 const skipSpaceBack = (bytes: Buffer, at: number): number => {
   let p = at
   while (bytes[p - 1] === 0x20 || bytes[p - 1] === 0x09) p--
@@ -145,7 +145,7 @@ const skipSpaceBack = (bytes: Buffer, at: number): number => {
 }
 
 /**
- * Leaves only the wanted top-level attributes of a record, as they came; for the text of an object as a cutter leaves
+ * Keeps only the wanted top-level attributes of a record, unchanged. Expects the text of an object as a cutter outputs
  * it.
  */
 export const pickRecordAttributes = (wanted: ReadonlySet<string>): ((json: Uint8Array) => Uint8Array) => {

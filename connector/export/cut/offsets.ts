@@ -1,20 +1,20 @@
 import type { BufferPool } from '../../api'
 import { type FieldSpec, type FieldTree, isListSpec } from './shape'
 
-/** The numbers of an entry: which field it is, and where its key, its value and the text behind its value begin. */
+/** The numbers of an entry: its field, and where its key, its value and the text after its value begin. */
 const entrySize = 4
 
-/** The key and the value of the entry that ends a record: greater than any offset. */
+/** Stands for the key and the value of the entry that ends a record: greater than any offset. */
 const endOfRecord = 0x7fffffff
 
 /**
- * The offsets of the fields of a page's records, counted in bytes from the start of their record as it leaves. They are
- * in order of place, so that the fields of an object follow it. Numbers alone, since a page has a hundred thousand.
+ * The offsets of the fields of a page's records, in bytes from the start of the record's output. In order of place, so
+ * the fields of an object follow it. Plain numbers, since a page has a hundred thousand.
  */
 export type OffsetTable = {
   entries: Int32Array
   length: number
-  /** Where the entries of the record under way begin. */
+  /** Where the entries of the current record begin. */
   recordStart: number
   /** Makes room for another entry. */
   readonly grow: () => void
@@ -22,7 +22,7 @@ export type OffsetTable = {
   readonly release: () => void
 }
 
-/** A table that has room for `expected` bytes and acquires more when they do not do. */
+/** A table with room for `expected` bytes, which acquires more if needed. */
 export const createOffsetTable = ({ acquire, release }: BufferPool, expected: number): OffsetTable => {
   let buffer = acquire(expected)
   const table: OffsetTable = {
@@ -47,15 +47,18 @@ export const createOffsetTable = ({ acquire, release }: BufferPool, expected: nu
 const int32View = ({ buffer, byteOffset, length }: Buffer): Int32Array =>
   new Int32Array(buffer, byteOffset, Math.floor(length / (4 * entrySize)) * entrySize)
 
-/** Where a record has its offsets: its table, and the index of its first entry; undefined if its cutter noted none. */
+/**
+ * Where the offsets of a record are: its table, and the index of its first entry. Undefined if its cutter recorded
+ * none.
+ */
 export type RecordOffsets = {
   readonly offsets?: OffsetTable | undefined
   readonly offsetsStart?: number
 }
 
 /**
- * Adds the entry of a field and answers its index; -1 if the value is no field (`fieldIndex` is negative) or none are
- * noted.
+ * Adds the entry of a field and returns its index; -1 if the value is no field (negative `fieldIndex`) or offsets are
+ * off.
  */
 export const startFieldOffset = (
   table: OffsetTable | undefined,
@@ -64,7 +67,7 @@ export const startFieldOffset = (
   from: number,
 ): number => (fieldIndex < 0 || table === undefined ? -1 : addEntry(table, fieldIndex, key, from))
 
-/** Completes the entry that `startFieldOffset` answered. */
+/** Completes the entry that `startFieldOffset` returned. */
 export const endFieldOffset = (table: OffsetTable | undefined, entry: number, to: number): void => {
   if (entry >= 0 && table !== undefined) table.entries[entry + 3] = to
 }
@@ -89,20 +92,20 @@ export const endRecordOffsets = (table: OffsetTable): void => {
   addEntry(table, 0, endOfRecord, endOfRecord)
 }
 
-/** Removes the entries of the record under way, which is cut once more. */
+/** Removes the entries of the current record, which is cut once more. */
 export const removeRecordOffsets = (table: OffsetTable): void => {
   table.length = table.recordStart
 }
 
-/** Removes the entries of this record whose values begin behind a place. */
+/** Removes the entries of this record whose values begin after a place. */
 export const removeOffsetsAfter = (table: OffsetTable, place: number): void => {
   while (table.length > table.recordStart && (table.entries[table.length - 2] ?? 0) > place) table.length -= entrySize
 }
 
-/** Where a field stands: its key (of an element: itself), its value, and the byte behind its value. */
+/** Where a field stands: its key (for an element: itself), its value, and the byte after its value. */
 export type FieldOffset = { readonly key: number; readonly from: number; readonly to: number }
 
-/** An object and its fields; those it lacks are undefined. Null counts as an object without any. */
+/** An object and its fields; missing ones are undefined. Null counts as an object without fields. */
 export type ObjectOffsets<W> = FieldOffset & { readonly members: FieldOffsets<W> }
 
 export type FieldOffsets<W> = { readonly [K in keyof W]: OffsetsOf<W[K]> | undefined }
@@ -117,17 +120,17 @@ type AnyOffset = FieldOffset & { readonly members?: object; readonly elements?: 
 
 type OffsetSlots = Array<AnyOffset | undefined>
 
-/** A node of the field tree, its members by their number in the table. */
+/** A node of the field tree, with its members by their number in the table. */
 type FieldNode = {
   readonly isList: boolean
-  /** Of a list: the node of its elements alone. */
+  /** For a list: only the node of its elements. */
   readonly children: ReadonlyArray<FieldNode | undefined>
   readonly toOffsets: (slots: OffsetSlots) => object
 }
 
 /**
- * Reads the offsets that a cutter noted of a record, in its text as it leaves, until its page is released. The cutter
- * must have been created with the same fields.
+ * Reads the offsets that a cutter recorded for a record, in the record's output text, until its page is released. The
+ * cutter must have been created with the same fields.
  */
 export const createOffsetReader = <W extends FieldTree>(fields: W): ((record: RecordOffsets) => FieldOffsets<W>) => {
   const root = toObjectNode(fields)

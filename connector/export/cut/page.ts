@@ -40,22 +40,22 @@ export type CutPage = {
   readonly filter: ExportFilter
   /** Paths of attributes that no codec declares, such as `reviews.contents.mood`. */
   readonly unknownPaths: ReadonlyArray<string>
-  /** The rows are no longer read: their bytes may be overwritten. */
+  /** Call it when the rows are no longer read: their bytes may then be overwritten. */
   readonly release?: () => void
-  /** It held the list of records, even an empty one. */
+  /** The answer contained the list of records, even an empty one. */
   readonly hasList: boolean
 }
 
 export type CutOptions = PageOptions & {
-  /** What a record must be; its key and cursor are its top-level attributes of those names. */
+  /** What a record must be. Its key and cursor are the top-level attributes with those names. */
   readonly codec: t.Any
   readonly primaryKey: string
   readonly cursor: string
   /** Top-level attributes that arrive under another name: from that name to the declared one. */
   readonly aliases?: Readonly<Record<string, string>>
-  /** Privacy by path, such as `contents.response`; elements of arrays have no step in it. */
+  /** Privacy by path, such as `contents.response`; array elements add no step to a path. */
   readonly actions?: Readonly<Record<string, PrivacyAction>>
-  /** The fields of a record whose offsets are noted, for `createOffsetReader`. */
+  /** The fields of a record whose offsets are recorded, for `createOffsetReader`. */
   readonly fields?: FieldTree | undefined
 }
 
@@ -64,21 +64,21 @@ export type Cutter = (body: Uint8Array) => E.Either<ApiError, CutPage>
 
 /**
  * Compiles a codec into a cutter. It reads the bytes once, as strictly as JSON.parse, and checks every declared
- * attribute: one of the wrong type leaves as null with its change; a broken envelope, key or cursor is a `Left`. A call
- * may run inside another: they share free buffers and nothing else.
+ * attribute. A value of the wrong type becomes null, and the change is reported; a broken envelope, key or cursor is a
+ * `Left`. Calls may be nested: they share nothing but free buffers.
  */
 export const createCutter = (options: CutOptions): Cutter => {
   const aliases = options.aliases ?? {}
   const record = { shape: compileShape({ ...options, aliases, actions: options.actions ?? {} }), aliases }
   const outputPool = createBufferPool()
   const offsetPool = createBufferPool()
-  // Pages are alike: a call goes on with the guesses of an earlier one, but never with those of another under way.
+  // Pages are alike, so a call reuses the guesses of an earlier one, but never those of a call in progress.
   const freeTables: PlaceTable[] = []
   return (body) => {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     if (!isUtf8(bytes)) return E.left(decodeError('$', 'not UTF-8'))
     const output = createOutputBuffer(outputPool, bytes.length)
-    // Somewhat more than the offsets of a page of reviews take.
+    // Somewhat more than the offsets of a page of reviews need.
     const offsets = options.fields === undefined ? undefined : createOffsetTable(offsetPool, (bytes.length * 3) >> 3)
     const table = freeTables.pop() ?? createPlaceTable()
     try {
@@ -95,7 +95,7 @@ export const createCutter = (options: CutOptions): Cutter => {
 
 const decodeError = (path: string, message: string): ApiError => ({ _tag: 'Decode', path, message })
 
-/** Reads a whole answer: the list and `filter` in any order; any other member is checked to be JSON and ignored. */
+/** Reads a whole answer: the list and `filter` in any order. Other members must be valid JSON and are ignored. */
 const readEnvelope = (state: CutState, record: RecordShape): E.Either<ApiError, CutPage> => {
   const { scanner } = state
   const { bytes } = scanner
@@ -132,7 +132,7 @@ const readEnvelope = (state: CutState, record: RecordShape): E.Either<ApiError, 
   return toCutPage(state, rows, found.filter ?? undefined, found.status ?? undefined)
 }
 
-/** Adds the records of the list at `open` to `rows` and answers the position after the list. */
+/** Adds the records of the list at `open` to `rows` and returns the position after the list. */
 const readRecords = (state: CutState, record: RecordShape, open: number, rows: CutRecord[]): number => {
   const { scanner } = state
   let p = firstElement(scanner, open)
@@ -150,10 +150,7 @@ const expectEnd = ({ scanner }: CutState, at: number): void => {
   if (end < scanner.bytes.length) throw createSyntaxError(scanner, end)
 }
 
-/**
- * An answer without records and without an echo of the filter, or with an error status in their place, never ends an
- * export.
- */
+/** An answer with neither records nor an echo of the filter, or with an error status instead, never ends an export. */
 const toCutPage = (
   state: CutState,
   rows: ReadonlyArray<CutRecord> | undefined,

@@ -27,7 +27,7 @@ import {
 import { type Shape, unknownAttributesKey } from './shape'
 import { readObject } from './validate'
 
-/** A longer record fits no consumer: the platforms take lines of 20 MB. */
+/** No consumer accepts a longer record: the platforms take lines of 20 MB. */
 const maxRecordBytes = 20_000_000
 
 /** A record of an export page: its key and version, its text, and the offsets of its fields in that text. */
@@ -37,7 +37,7 @@ export type CutRecord = Row &
     readonly id: string
     /** Milliseconds since 1970. */
     readonly modifiedTime: number
-    /** Its text as it came; `json` is the text as it leaves, the same bytes where nothing had to change. */
+    /** The text as received. `json` is the text as sent: the same bytes if nothing had to change. */
     readonly raw: Uint8Array
   }
 
@@ -46,7 +46,7 @@ export type RecordShape = {
   readonly aliases: Readonly<Record<string, string>>
 }
 
-/** Reads the record at `at` into the draft, the edits and the offsets of the page and answers the position after it. */
+/** Reads the record at `at` into the draft, the edits and the offsets of the page. Returns the position after it. */
 export const readRecord = (state: CutState, { shape }: RecordShape, at: number): number => {
   const { scanner, edits, offsets, draft } = state
   clearEdits(edits, at)
@@ -63,7 +63,7 @@ export const readRecord = (state: CutState, { shape }: RecordShape, at: number):
   return end
 }
 
-/** The record just read, as it leaves. */
+/** The record just read, as it is sent. */
 export const toCutRecord = (state: CutState, record: RecordShape, from: number, to: number): CutRecord => {
   const { bytes } = state.scanner
   const { id, modifiedTime, changes, hasDuplicateKeys, hasLineBreaks } = state.draft
@@ -86,7 +86,7 @@ export const toCutRecord = (state: CutState, record: RecordShape, from: number, 
 }
 
 /**
- * A record that is cut from another text than the one it came in; both say the same, except of the attributes in
+ * Cuts a record from another text than the one received; both have the same content, except for the attributes in
  * `cutShort`.
  */
 const recutRecord = (
@@ -115,8 +115,8 @@ const wholeSpan = (json: Uint8Array): ByteSpan => ({
 })
 
 /**
- * A record among the bytes of its page. A view of them takes more memory than all other data of a record, and pages
- * wait in memory: so views are made when they are asked for.
+ * A record among the bytes of its page. A view takes more memory than all other data of a record, and pages wait in
+ * memory, so views are created on demand.
  */
 class PageRecord implements CutRecord {
   declare readonly changes?: ReadonlyArray<RecordChange>
@@ -157,7 +157,7 @@ class PageRecord implements CutRecord {
   }
 }
 
-/** The text of a record as it leaves: the text it came in, or one written into the output buffer. */
+/** The text of a record as sent: the received text, or one written into the output buffer. */
 const renderRecord = ({ edits, draft, output }: CutState, input: ByteSpan): ByteSpan => {
   const { bytes, from, to } = input
   if (draft.collectedMembers.length > 0)
@@ -172,9 +172,9 @@ const renderRecord = ({ edits, draft, output }: CutState, input: ByteSpan): Byte
 const removeLineBreaks = (json: string): Buffer => Buffer.from(json.replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1')
 
 /**
- * The record at `at`, printed again with the last of each repeated key, as JSON.parse reads it (latin1). An attribute
- * under both of its names has the elements of both lists; `cutShort` names those that lack something. The text must be
- * JSON.
+ * Prints the record at `at` again, keeping only the last of each repeated key, as JSON.parse does (latin1). An
+ * attribute that arrives under both of its names gets the elements of both lists; `cutShort` names those that lack
+ * some. The text must be JSON.
  */
 const printDistinctKeys = (
   bytes: Buffer,
@@ -195,8 +195,8 @@ const printDistinctKeys = (
 }
 
 /**
- * Two printed values of one attribute as one list, without the elements of the other that the first has, or that are no
- * objects.
+ * Joins two printed values of one attribute into one list. Drops elements of the other that the first has or that are
+ * no objects.
  */
 const joinLists = (first: string, other: string): { readonly text: string; readonly isWhole: boolean } => {
   const [own, more] = [readElements(first), readElements(other)]
@@ -210,7 +210,7 @@ const joinLists = (first: string, other: string): { readonly text: string; reado
   return { text: `[${[...own, ...objects].join(',')}]`, isWhole: objects.length === added.length }
 }
 
-/** The printed elements of a printed list; undefined: it is none. */
+/** The printed elements of a printed list; undefined if it is not a list. */
 const readElements = (text: string): ReadonlyArray<string> | undefined => {
   const scanner = createScanner(Buffer.from(text, 'latin1'))
   if (scanner.bytes[0] !== OPEN_ARRAY) return undefined
@@ -223,10 +223,7 @@ const readElements = (text: string): ReadonlyArray<string> | undefined => {
   return elements
 }
 
-/**
- * A printed value with its members in order and its texts without needless escapes, so that equal values are equal
- * texts.
- */
+/** A printed value with sorted members and without needless escapes, so that equal values are equal texts. */
 const sortMembers = (text: string): string => printDistinctValue(createScanner(Buffer.from(text, 'latin1')), 0, true)[0]
 
 type PrintedMembers = Map<string, string>

@@ -13,12 +13,11 @@ import { type CutState, createCutError, indexedPathOf, recordPathOf } from './cu
 import { replaceSpan } from './edit'
 import type { Shape } from './shape'
 
-/** The position after a value; its complement (~) where the value is none that its place can hold, not even as null. */
+/** The position after a value, or its complement (~) if its place cannot hold the value, not even as null. */
 export type ValueEnd = number
 
 /**
- * A time in the service's own pattern, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'" in quotes, as milliseconds since 1970; NaN for
- * anything else.
+ * A time in the service's pattern, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'" in quotes, as milliseconds since 1970; otherwise NaN.
  */
 const parseInstantAt = (bytes: Uint8Array, at: number): number => {
   if (
@@ -39,7 +38,7 @@ const parseInstantAt = (bytes: Uint8Array, at: number): number => {
   const minute = digitPair(bytes, at + 15)
   const second = digitPair(bytes, at + 18)
   const milli = digitPair(bytes, at + 21) * 10 + digitAt(bytes[at + 23])
-  // Date.UTC reads the years before 100 as years of the last century.
+  // Date.UTC maps years before 100 to the twentieth century.
   const isDate = year >= 100 && month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month)
   return isDate && hour <= 23 && minute <= 59 && second <= 59
     ? Date.UTC(year, month - 1, day, hour, minute, second, milli)
@@ -58,7 +57,7 @@ const daysInMonth = (year: number, month: number): number => {
 
 const utcPattern = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?Z$/
 
-/** A time as it leaves: in UTC with `Z`, unchanged where it is so already; undefined if it is no time. */
+/** A time as it is sent: in UTC with `Z`, unchanged if it already is; undefined if it is not a time. */
 const toUtc = (time: string): string | undefined => {
   const millis = toMillis(time)
   if (Number.isNaN(millis)) return undefined
@@ -69,8 +68,7 @@ const toUtc = (time: string): string | undefined => {
 }
 
 /**
- * A value of the wrong type: null takes its place where that may be null, otherwise what holds it is of the wrong type
- * too.
+ * Replaces a value of the wrong type with null if its place may be null; otherwise its parent has the wrong type too.
  */
 export const rejectValue = (state: CutState, shape: Shape, from: number, to: number, firstChange: number): ValueEnd => {
   if (!shape.nullable) return ~to
@@ -81,20 +79,20 @@ export const rejectValue = (state: CutState, shape: Shape, from: number, to: num
   return to
 }
 
-/** As `rejectValue`, of a value inside which nothing was edited. */
+/** Like `rejectValue`, for a value inside which nothing was edited. */
 const rejectScalar = (state: CutState, shape: Shape, from: number, to: number): ValueEnd =>
   rejectValue(state, shape, from, to, state.draft.changes.length)
 
 const maxInt64 = 2n ** 63n
 
-// Eighteen characters are always within 64 bits, twenty hold them all; BigInt on a million digits takes seconds.
+// Eighteen characters always fit into 64 bits, and twenty hold any of them. BigInt on a million digits takes seconds.
 const isInt64 = (digits: string): boolean =>
   digits.length <= 18 || (digits.length <= 20 && BigInt(digits) < maxInt64 && BigInt(digits) >= -maxInt64)
 
-/** Whether a number goes on behind its integer digits, with a fraction or an exponent. */
+/** The number continues after its integer digits with a fraction or an exponent. */
 const goesOn = (byte: number | undefined): boolean => byte === 0x2e || byte === 0x65 || byte === 0x45
 
-/** An integer; one written as 1.0 or 1e3 leaves as digits alone. */
+/** Reads an integer; 1.0 and 1e3 are sent as digits alone. */
 export const readInteger = (state: CutState, shape: Shape, from: number): ValueEnd => {
   const { scanner } = state
   const { bytes } = scanner
@@ -110,7 +108,7 @@ export const readInteger = (state: CutState, shape: Shape, from: number): ValueE
   return to
 }
 
-/** A number that a double can hold. */
+/** Reads a number that fits into a double. */
 export const readDouble = (state: CutState, shape: Shape, from: number): ValueEnd => {
   const { scanner } = state
   const fractionEnd = skipFraction(scanner, skipInteger(scanner, from))
@@ -119,7 +117,7 @@ export const readDouble = (state: CutState, shape: Shape, from: number): ValueEn
   return fitsDouble(scanner.bytes.toString('latin1', from, to)) ? to : rejectScalar(state, shape, from, to)
 }
 
-/** A time, which leaves in UTC with `Z`. */
+/** Reads a time, which is sent in UTC with `Z`. */
 export const readInstant = (state: CutState, shape: Shape, from: number): ValueEnd => {
   const { scanner, edits } = state
   if (!Number.isNaN(parseInstantAt(scanner.bytes, from))) return from + 26
@@ -131,7 +129,7 @@ export const readInstant = (state: CutState, shape: Shape, from: number): ValueE
   return to
 }
 
-/** A record's key, whose digits go into the draft of the record. */
+/** Reads a record's key; its digits go into the draft of the record. */
 export const readPrimaryKey = (state: CutState, shape: Shape, from: number): number => {
   const { scanner, draft } = state
   const { bytes } = scanner
@@ -143,7 +141,7 @@ export const readPrimaryKey = (state: CutState, shape: Shape, from: number): num
   return to
 }
 
-/** A record's cursor, which goes into the draft of the record. */
+/** Reads a record's cursor, which goes into the draft of the record. */
 export const readCursor = (state: CutState, shape: Shape, from: number): number => {
   const { scanner, draft } = state
   const isString = scanner.bytes[from] === QUOTE

@@ -1,7 +1,7 @@
 import type * as t from 'io-ts'
 import { annotationsOf } from '../../cdk'
 
-/** What a value must be; `key` and `cursor` are the integer and the instant that every record must have. */
+/** What a value must be; `key` and `cursor` are the integer and the time that every record must have. */
 type ValueKind =
   | 'any'
   | 'string'
@@ -15,49 +15,52 @@ type ValueKind =
   | 'object'
   | 'array'
 
-/** What privacy does to an attribute: a hash gets a string decoded, any other value as its text. */
+/** What privacy does to an attribute. A hash function gets a string decoded, and any other value as its JSON text. */
 export type PrivacyAction = 'drop' | ((text: string) => string)
 
 /**
- * The fields of an object whose offsets are noted, by name: a value, the fields of an object, or those of an array's
+ * The fields whose offsets are recorded, by name: a value, the fields of an object, or the fields of an array's
  * elements.
  */
 export type FieldTree = { readonly [name: string]: FieldSpec }
 export type FieldSpec = 'value' | FieldTree | readonly [FieldTree]
 
 /**
- * What a codec demands, a node for each place. It does not change: what a page shows of a place is kept with the page.
+ * What a codec demands, as a tree with a node for each place. Immutable; what a page shows about a place is kept with
+ * the page.
  */
 export type Shape = {
   readonly kind: ValueKind
   readonly nullable: boolean
   readonly name: string
   readonly parent: Shape | undefined
-  /** Its number among the declared places; -1 if it is not declared. */
+  /** Its number among the declared places; -1 if it is undeclared. */
   readonly index: number
-  /** The fields to note inside it; its number among those of its parent, -1 if it is none of them. */
+  /**
+   * The fields to record inside it. `fieldIndex`: its number among its parent's fields, -1 if it is not one of them.
+   */
   readonly fieldSpec: FieldSpec | undefined
   readonly fieldIndex: number
-  /** Of an object: its attributes by the name they arrive under, and those it may not lack. */
+  /** For an object: its attributes by the name they arrive under, and the required ones. */
   readonly attributes: ReadonlyMap<string, Attribute>
   readonly required: ReadonlyArray<Attribute>
-  /** Of an array: its elements. */
+  /** For an array: the shape of its elements. */
   readonly element: Shape | undefined
 }
 
-/** An attribute of an object; one that arrives under two names has two of these and one shape. */
+/** An attribute of an object. An attribute that arrives under two names has two of these and one shape. */
 export type Attribute = {
   readonly shape: Shape
-  /** Its key as it arrives, in quotes, and the same four bytes at a time, with its last four bytes. */
+  /** Its key as it arrives, in quotes; the same key four bytes at a time, and its last four bytes. */
   readonly keyBytes: Uint8Array
   readonly keyWords: Int32Array
   readonly lastKeyWord: number
-  /** Its key as it leaves, in quotes, where that differs. */
+  /** Its key as it is sent, in quotes, if that differs. */
   readonly outputKey: string | undefined
   readonly action: PrivacyAction | 'collect' | undefined
 }
 
-/** The attribute whose values have the shape; it arrives under `key`. */
+/** Describes an attribute with a shape; it arrives under `key`. */
 export const createAttribute = (shape: Shape, action: Attribute['action'], key = shape.name): Attribute => {
   const keyBytes = Buffer.from(JSON.stringify(key))
   return {
@@ -70,7 +73,7 @@ export const createAttribute = (shape: Shape, action: Attribute['action'], key =
   }
 }
 
-/** The place of an attribute that is not declared: it may hold anything. */
+/** The place of an undeclared attribute, which may hold anything. */
 export const createUndeclaredShape = (name: string, parent: Shape): Shape => ({
   kind: 'any',
   nullable: true,
@@ -100,7 +103,7 @@ export const unknownAttributesKey = 'unknown_attributes'
 /** The path of a shape, without indexes: `contents.id`. */
 export const shapePathOf = (shape: Shape): string => joinPath(shape, () => [])
 
-/** The names on the way to a shape; of each array what `indexOf` gives for it. */
+/** The names on the way to a shape, with the result of `indexOf` for each array. */
 export const joinPath = (shape: Shape, indexOf: (array: Shape) => ReadonlyArray<string>): string => {
   const names: string[] = []
   for (let { name, parent } = shape; parent !== undefined; { name, parent } = parent)
@@ -114,18 +117,14 @@ type ShapeOptions = {
   readonly cursor: string
   /** Top-level attributes that arrive under another name: from that name to the declared one. */
   readonly aliases: Readonly<Record<string, string>>
-  /**
-   * By path, such as `contents.response`; elements of arrays have no step in it, and an alias may stand for its
-   * attribute.
-   */
+  /** By path, such as `contents.response`; array elements add no step, and an alias may stand for its attribute. */
   readonly actions: Readonly<Record<string, PrivacyAction>>
-  /** The fields whose offsets are noted. */
+  /** The fields whose offsets are recorded. */
   readonly fields?: FieldTree | undefined
 }
 
 /**
- * The shape of a record by its codec. Throws at declaration on a codec it cannot read, and on an action upon key or
- * cursor.
+ * The shape of a record by its codec. Throws if it cannot read the codec, or if an action concerns the key or cursor.
  */
 export const compileShape = (options: ShapeOptions): Shape => {
   let count = 0
@@ -146,14 +145,14 @@ export const compileShape = (options: ShapeOptions): Shape => {
   for (const { shape, action } of root.attributes.values())
     if (action !== undefined && (shape.kind === 'key' || shape.kind === 'cursor'))
       throw new Error(`${shape.name} identifies a record: it can be neither dropped nor hashed`)
-  // Undeclared attributes that are kept leave under this name, even where the codec declares it.
+  // Undeclared attributes that are kept are sent under this name, even if the codec declares it.
   root.attributes.delete(unknownAttributesKey)
   return root
 }
 
 type ShapeBuilder = ShapeOptions & { readonly nextIndex: () => number }
 
-/** A shape while it is built. */
+/** A shape under construction. */
 type ShapeDraft = Omit<Shape, 'attributes' | 'required' | 'element'> & {
   readonly attributes: Map<string, Attribute>
   readonly required: Attribute[]
@@ -168,7 +167,7 @@ const resolveAliases = ({ aliases, actions }: ShapeOptions): ShapeOptions['actio
     }),
   )
 
-/** The paths of all attributes that a codec declares: what `actions` may name. */
+/** The paths of all attributes that a codec declares, which are the names allowed in `actions`. */
 export const attributePaths = (codec: t.Any): ReadonlyArray<string> =>
   collectPaths(compileShape({ codec, primaryKey: '', cursor: '', aliases: {}, actions: {} }))
 
@@ -177,7 +176,7 @@ const collectPaths = ({ attributes, element }: Shape): ReadonlyArray<string> =>
     ? collectPaths(element)
     : [...attributes.values()].flatMap(({ shape }) => [shapePathOf(shape), ...collectPaths(shape)])
 
-/** The codecs whose structure is known; any other needs `annotate({ type })`. */
+/** The codecs with a known structure; any other needs `annotate({ type })`. */
 type KnownCodec =
   | t.StringType
   | t.NumberType

@@ -34,7 +34,7 @@ import { endFieldOffset, startFieldOffset } from './offsets'
 import { readCursor, readDouble, readInstant, readInteger, readPrimaryKey, rejectValue, type ValueEnd } from './scalars'
 import { type Attribute, createAttribute, createUndeclaredShape, type Shape, shapePathOf } from './shape'
 
-/** An object: each member is checked, and those that are not to leave are left out. */
+/** Reads an object: checks each member and removes those that are not to be sent. */
 export const readObject = (state: CutState, shape: Shape, open: number): ValueEnd => {
   const { scanner, edits, table } = state
   const { bytes } = scanner
@@ -70,7 +70,7 @@ export const readObject = (state: CutState, shape: Shape, open: number): ValueEn
         removeEdits(edits, key)
         removeRun(edits, run, key)
         run = noRun
-        // Edits inside the key come after that of the run.
+        // Edits inside the key come after the edit of the run.
         skipString(scanner, key + 1)
       }
       if (known.undeclaredPath !== undefined) keepText(state, known.shape, key, keyEnd)
@@ -90,7 +90,7 @@ export const readObject = (state: CutState, shape: Shape, open: number): ValueEn
   return isInvalid ? ~(key + 1) : key + 1
 }
 
-/** A member that leaves under another key, with its offsets noted or as a hash. */
+/** Reads a member that is sent under another key, with its offsets recorded, or as a hash. */
 const readMember = (state: CutState, known: KeyState, key: number, keyEnd: number, start: number): ValueEnd => {
   const { edits, offsets } = state
   const { shape, action, outputKey } = known
@@ -104,7 +104,7 @@ const readMember = (state: CutState, known: KeyState, key: number, keyEnd: numbe
   return end
 }
 
-/** A value that is declared. One of the wrong type leaves as null, or makes the value around it invalid. */
+/** Reads a declared value. One of the wrong type becomes null, or makes its parent invalid. */
 const readValue = (state: CutState, shape: Shape, at: number): ValueEnd => {
   const { scanner } = state
   const byte = scanner.bytes[at]
@@ -142,7 +142,7 @@ const readValue = (state: CutState, shape: Shape, at: number): ValueEnd => {
   return byte === 0x6e && shape.nullable ? end : rejectValue(state, shape, at, end, state.draft.changes.length)
 }
 
-/** The end of a value that leaves as it came; a replacement inside it is reported. */
+/** The end of a value that is sent unchanged. Reports a replaced character inside it. */
 const keepText = (state: CutState, shape: Shape, from: number, end: number): number => {
   if (isEditedFrom(state.edits, from)) reportReplacement(state, shape)
   return end
@@ -195,7 +195,7 @@ const matchesKey = (
   return view.getInt32(end - 4, true) === lastKeyWord
 }
 
-/** The keys of a place are forgotten beyond this many, so that names without end do not fill the memory. */
+/** The most keys remembered for a place, so that endless new names do not fill the memory. */
 const maxKeys = 500
 
 /** The key between `from` and `to`, remembered as the one that follows `previous`. */
@@ -209,7 +209,7 @@ const findKey = (
   const name = decodeString(state.scanner, from, to)
   const key = place.keys.get(name) ?? addKey(state, place, name)
   const { keyBytes } = key
-  // A guess compares bytes as they come, four at a time: it is of no use for a key with escapes or of a single letter.
+  // A guess compares four bytes at a time as received, so it does not work for keys with escapes or of a single letter.
   if (keyBytes.length < 4 || keyBytes.includes(BACKSLASH)) return key
   if (previous === undefined) place.expectedFirst = key
   else previous.expectedNext = key
@@ -218,7 +218,7 @@ const findKey = (
 
 const addKey = (state: CutState, place: PlaceState, name: string): KeyState => {
   if (place.keys.size >= maxKeys) {
-    // Whether this object repeats an undeclared key is then not known, so its record is printed again.
+    // It is then unknown if this object repeats an undeclared key, so its record is printed again.
     state.draft.hasDuplicateKeys = true
     place.keys.clear()
     place.expectedFirst = undefined
@@ -268,7 +268,7 @@ const isMissingRequired = (state: CutState, shape: Shape, object: number): boole
   return false
 }
 
-/** A value leaves as its hash; null, or a value that leaves as null, stays. */
+/** Sends a value as its hash; null, or a value that is sent as null, stays null. */
 const hashValue = (
   { scanner, edits, offsets }: CutState,
   action: (text: string) => string,

@@ -55,7 +55,7 @@ const airbyte = async (config: object, rows: ReadonlyArray<Row>, ...more: Readon
   )
   return {
     status,
-    log: log.filter((line) => !/sent are|received/.test(line)),
+    log: log.filter((line) => !/: sends |received/.test(line)),
     summary: log.find((line) => /received/.test(line)) ?? '',
   }
 }
@@ -69,7 +69,7 @@ const singer = async (config: object, rows: ReadonlyArray<Row>, ...more: Readonl
   const log = stderr.split('\n').filter((line) => line !== '')
   return {
     status,
-    log: log.map((line) => line.replace(/^WARNING/, 'WARN')).filter((line) => !/sent are|received/.test(line)),
+    log: log.map((line) => line.replace(/^WARNING/, 'WARN')).filter((line) => !/: sends |received/.test(line)),
     summary: log.find((line) => /received/.test(line)) ?? '',
   }
 }
