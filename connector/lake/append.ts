@@ -31,10 +31,10 @@ import {
 import { replaceViewsSql, versionsOf } from './relations'
 import { listLakeStreams, refreshedEntrySql, toVersions } from './streams'
 
-/** What a process has appended for one of its loads. */
+/** What a process has appended so far for one of its loads. */
 type LoadProgress = {
   readonly syncMode: string
-  /** The least and the greatest cursor; undefined before the first row. */
+  /** The lowest and highest cursor; undefined before the first row. */
   readonly range: { readonly least: string; readonly greatest: string } | undefined
 }
 
@@ -42,18 +42,18 @@ type LoadProgress = {
 export type Appending = {
   readonly db: Database
   readonly run: bigint
-  /** The name of the share of a backfill that it reads; undefined for a run of everything. */
+  /** The name of its share of a backfill; undefined for a run of everything. */
   readonly share: string | undefined
   readonly forgets: boolean
   readonly nextEntry: () => number
   readonly progress: Map<Load, LoadProgress>
 }
 
-/** A change with its rows, typed for its table: those of its own records, and those made from reviews. */
+/** A change with its rows, typed for its table: its own records, and rows derived from reviews. */
 type AppendedRows = {
   readonly change: Change
   readonly rows: TypedRows | undefined
-  /** Whether the rows were made of reviews, and are counted as they are made. */
+  /** The rows were derived from reviews and are counted as they are created. */
   readonly isMade: boolean
 }
 
@@ -65,7 +65,7 @@ export const appendReceived = async (appending: Appending, received: Received, n
   const { changes } = received
   if (appending.forgets) await forgetArrivals(db, received, () => removeForgotten(db), now)
   await addUndeclaredColumns(db, received)
-  // Reviews that are typed again after a failure have the number that they had.
+  // Reviews that are typed again after a failure keep their number.
   const numbers = received.shared.map(() => appending.nextEntry())
   await db.withMemory(describeCommit(received), async () => {
     try {
@@ -97,7 +97,7 @@ const toAppended = async (
   isMade: made !== undefined && change.load.derivation?._tag !== 'record',
 })
 
-/** The rows made from reviews; a stream has either these or its own records. */
+/** Stages the rows derived from reviews. A stream has either these or its own records. */
 const stageAllShared = async (
   db: Database,
   { changes, shared }: Received,
@@ -118,9 +118,7 @@ const stageAllShared = async (
   return all
 }
 
-/**
- * Types the records of a change into a temporary table, so that they are typed once, whatever happens to the commit.
- */
+/** Types the records of a change into a temporary table, so that they are typed only once however the commit goes. */
 const stageRows = async (db: Database, { load, spool, target }: Change, i: number): Promise<TypedRows | undefined> => {
   if (spool.count() === 0) return undefined
   const rows = typeRows(load.table, target.generation, spool.toSql())
@@ -129,8 +127,8 @@ const stageRows = async (db: Database, { load, spool, target }: Change, i: numbe
 }
 
 /**
- * Adds the columns that records bring to the tables of streams. It commits them separately, because another process
- * may be adding the same ones.
+ * Adds the columns that records bring to the tables of streams. Commits them separately, because another process may be
+ * adding the same ones.
  */
 const addUndeclaredColumns = async (db: Database, received: Received): Promise<void> => {
   const { changes } = received
@@ -154,7 +152,7 @@ const addUndeclaredColumns = async (db: Database, received: Received): Promise<v
   for (const { load } of changes) load.table = tables.find(({ name }) => name === load.stream) ?? load.table
 }
 
-/** Appends typed rows, the states that cover them, and how far the loads have come. */
+/** Appends typed rows, the states that cover them, and the progress of the loads. */
 const appendRows = async (appending: Appending, appended: ReadonlyArray<AppendedRows>, now: number): Promise<void> => {
   const { db, progress } = appending
   const measured = await measureRows(appending, appended)
@@ -184,7 +182,7 @@ const insertSql = ({ id, stream }: Load, { sql, names }: TypedRows): string => `
 
 const isReviews = (table: Table): boolean => findReviewReference(table) !== undefined && table.name === reviewsTableName
 
-/** Where a run reads no reviews, the rows that belong to them say which versions there are. */
+/** If a run reads no reviews, the rows that belong to them show which versions exist. */
 const nameReviewsSql = (table: Table, { sql }: TypedRows): ReadonlyArray<string> => {
   const reference = findReviewReference(table)
   if (reference === undefined || !isChildTable(table)) return []
@@ -194,7 +192,7 @@ const nameReviewsSql = (table: Table, { sql }: TypedRows): ReadonlyArray<string>
 
 type Measured = { readonly count: number; readonly range: LoadProgress['range'] }
 
-/** Of each change how many rows it has, and the least and the greatest cursor of its load with them. */
+/** For each change: the number of rows, and the lowest and highest cursor of its load including them. */
 const measureRows = async (
   { db, progress }: Appending,
   appended: ReadonlyArray<AppendedRows>,
@@ -227,7 +225,7 @@ const measureRows = async (
   })
 }
 
-/** The states that cover what is appended; they remember no row of someone forgotten. */
+/** The states that cover the appended rows. They remember no row of a forgotten person. */
 const statesSql = (
   { share, forgets, nextEntry }: Appending,
   appended: ReadonlyArray<AppendedRows>,
@@ -263,7 +261,7 @@ const endedRefreshes = (
       : []
   })
 
-/** How far the loads have come with this version. */
+/** The progress of the loads with this version. */
 const loadsSql = (
   { run, share, nextEntry, progress }: Appending,
   appended: ReadonlyArray<AppendedRows>,
@@ -290,17 +288,20 @@ const loadsSql = (
   return `INSERT INTO _loads_log VALUES ${rows.join(', ')}`
 }
 
-/** Says of each load how many of its rows `t` in a table of versions go. To be run before they do. */
+/**
+ * SQL that records for each load how many of its rows `t` will be removed from a table of versions. Run it before
+ * removing them.
+ */
 export const countRemovedSql = (versions: string, where: string): string => `
     INSERT INTO _loads_log (entry, load, generation, added)
     SELECT 0, ${loadColumnName}, _airbyte_generation_id, -count(*) FROM ${versions} AS t WHERE ${where} GROUP BY ALL`
 
-/** Of all that a lake has, a run removes only these rows. */
+/** The only rows that a run ever removes from a lake. */
 const removeForgotten = async (db: Database): Promise<void> => {
   for (const table of await listStreamTables(db)) await db.run(removeForgottenSql(table))
 }
 
-/** Removes the rows of those who were forgotten, and counts them: a load has so many fewer. */
+/** Removes the rows of forgotten persons and records for each load how many are gone. */
 const removeForgottenSql = ({ name, columns }: Table): string => {
   const where = forgottenRowsSql(toPersonRows(name, columns))
   if (where === undefined) return 'SELECT 1'

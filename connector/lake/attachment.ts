@@ -4,13 +4,13 @@ import { type Locks, noLocks, openLocks } from './locks'
 import { attachSql, type LakePlace, prepareSpillFolder } from './place'
 import { isRemote, limitRowGroups, makeDataFolder, removeFolder, storageSecretSql } from './storage'
 
-/** A lake that is attached to a database in memory, and attached again where its connection was lost. */
+/** A lake attached to a database in memory. It is attached again if its connection was lost. */
 export type Attachment = {
-  /** Attaches the lake, or resolves at once if it is attached. */
+  /** Attaches the lake; resolves at once if it is attached. */
   readonly attach: () => Promise<void>
-  /** Says that the connection of this attachment was lost: the next `attach` makes another. */
+  /** Reports that the connection of this attachment was lost. The next `attach` makes a new one. */
   readonly lose: (attached: Promise<void>) => void
-  /** Where its rows are, once it was attached. */
+  /** Where its rows are, once it has been attached. */
   readonly dataPath: () => string
   readonly close: () => Promise<void>
 }
@@ -61,15 +61,15 @@ export const createAttachment = async (base: Database, place: LakePlace): Promis
 
 type StorageOpener = (dataPath: string) => Promise<void>
 
-/** Makes object storage readable, once: with the extension for it, and the access that variables give. */
+/** Makes object storage readable once: loads the extension and sets the access from environment variables. */
 const createStorageOpener = (base: Database, { options }: LakePlace): StorageOpener => {
   let isOpen = false
   return async (dataPath) => {
     if (isOpen || !isRemote(dataPath)) return
     isOpen = true
     await loadExtension(base, 'httpfs', options)
-    // Files never change, so that each is asked for once. An upload holds one part of its file in memory, by default
-    // 80 MB: much where several processes share a machine, whose files are smaller.
+    // Files never change, so each is read once. An upload holds one part of its file in memory, by default 80 MB: too
+    // much if several processes with smaller files share a machine.
     const upload = options.share === undefined ? '' : `; SET s3_uploader_max_filesize = '100GB'`
     await base.run(`SET enable_external_file_cache = true${upload}`)
     const secret = storageSecretSql(options.env ?? {})
@@ -77,14 +77,14 @@ const createStorageOpener = (base: Database, { options }: LakePlace): StorageOpe
   }
 }
 
-/** Whether a lake in PostgreSQL is made, to its last option: then it is opened beside its writers. */
+/** A lake in PostgreSQL is completely created, including its last option. Then it is opened alongside its writers. */
 const isMade = async (base: Database): Promise<boolean> => {
   const sql = `SELECT count(*)::int AS made FROM ducklake_metadata WHERE key LIKE 'parquet_row_group_size%'`
   const made = await base.scalar(`SELECT made FROM postgres_query('lake_locks', ${quoteLiteral(sql)})`).catch(() => 0)
   return made !== 0
 }
 
-/** Attaches the lake, and makes it if it is new. Returns where its rows are. */
+/** Attaches the lake, creating it if it is new. Resolves to where its rows are. */
 const attachLake = async (
   base: Database,
   place: LakePlace,
@@ -102,7 +102,7 @@ const attachLake = async (
     })
     if (access === 'write') await limitRowGroups(base)
   }
-  // Two processes that make one lake would each make half of it.
+  // Two processes that create the same lake would each create half of it.
   const mayMake = isPostgres && access === 'write' && !(await isMade(base))
   await (mayMake ? locks : noLocks).whileMaking(attach)
   const dataPath = String(
@@ -112,7 +112,7 @@ const attachLake = async (
   return dataPath
 }
 
-/** All that a verb reads is of one version, whatever is committed meanwhile. */
+/** Makes a command read everything from one version, whatever is committed meanwhile. */
 const holdVersion = async (base: Database, place: LakePlace): Promise<void> => {
   const version = Number(await base.scalar(`SELECT id FROM ducklake_current_snapshot('lake')`))
   await base.run(`USE memory; DETACH lake; ${attachSql(place, version)}`)

@@ -5,12 +5,12 @@ import { isNeededSql, type LakeStream, shownRowsSql, versionsOf } from './relati
 import { removeFiles } from './rewrite'
 import { listLakeStreams } from './streams'
 
-/** Which versions of rows a compaction keeps: the newest, all, or those that were valid within so many days. */
+/** Which versions of rows a compaction keeps: the newest, all, or those valid within the last days. */
 export type KeptVersions = 'newest' | 'all' | { readonly days: number }
 
 /** What a compaction did. */
 type LakeCompaction = {
-  /** How many versions of rows went. */
+  /** Number of removed row versions. */
   readonly removed_versions: number
   /** The lake's Parquet files, and their size in bytes, before and after. */
   readonly before: LakeSize
@@ -19,8 +19,8 @@ type LakeCompaction = {
 type LakeSize = { readonly files: number; readonly bytes: number }
 
 /**
- * Rewrites a lake, with the versions of rows that are to be kept in fewer files, and expires all versions of the
- * lake before. Nothing else may write to it meanwhile, and a reader of an older version fails.
+ * Rewrites a lake with the kept versions of rows in fewer files, and expires all earlier versions of the lake. Nothing
+ * else may write to it meanwhile, and readers of an older version fail.
  */
 export const compactLake = async (path: string, kept: KeptVersions, options: PlaceOptions): Promise<LakeCompaction> => {
   const snapshot = await runOrThrow(openLake(path, 'change', options))
@@ -43,11 +43,11 @@ const measureLake = async (db: Database): Promise<LakeSize> => {
   return { files: Number(row?.files), bytes: Number(row?.bytes) }
 }
 
-/** Removes versions of rows, and all but the newest entries of the logs. Returns how many versions went. */
+/** Removes versions of rows, and all but the newest log entries. Resolves to the number of removed versions. */
 const removeVersions = async (db: Database, kept: KeptVersions): Promise<number> => {
   const streams = await listLakeStreams(db)
   let removed = 0
-  // What is shown of a stream may depend on the versions of another, so all are found before any goes.
+  // What a stream shows may depend on the versions of another, so all are found before any is removed.
   const old = kept === 'all' ? [] : streams
   for (const [i, stream] of old.entries()) await db.run(keptRowsSql(stream, i, await recentRowsSql(db, stream, kept)))
   for (const [i, { table }] of old.entries()) {
@@ -68,7 +68,7 @@ const keptRowsSql = (stream: LakeStream, i: number, recent: string | undefined):
   UNION SELECT v.rowid FROM ${versionsOf(stream.table.name)} AS v WHERE ${isNeededSql(stream)}
   ${recent === undefined ? '' : `UNION ${recent}`}`
 
-/** The rows, each version once, that were valid within so many days. */
+/** The rows, each version once, that were valid within the last days. */
 const recentRowsSql = async (
   db: Database,
   { table, key }: LakeStream,
@@ -90,8 +90,8 @@ const recentRowsSql = async (
 }
 
 /**
- * Leaves one entry of each name, stream, state and load, which says what all before it said. Loads have the rows that
- * are left of them.
+ * Leaves one entry for each name, stream, state and load, which sums up all earlier ones. Load counts are set to the
+ * rows that are left.
  */
 const condenseLogs = async (db: Database, streams: ReadonlyArray<LakeStream>): Promise<void> => {
   const condensed: Readonly<Record<string, string>> = {

@@ -11,15 +11,14 @@ import { freezeLake } from './freeze'
 import { lakeMetadata } from './metadata'
 import type { LakePlace } from './place'
 
-/** Whom the versions of a lake that this program makes name as their author. */
+/** The author of lake versions made by this program. */
 const lakeAuthor = 'feedback-connector'
 
 /**
- * How long a commit is tried again while PostgreSQL or the storage cannot be reached, and the longest time between
- * tries.
+ * How long a commit is retried while PostgreSQL or the storage cannot be reached, and the longest pause between tries.
  */
 const [retryMillis, longestDelay] = [120_000, 10_000]
-/** How often a commit that conflicts is tried again, and a statement outside a transaction. */
+/** How often a conflicting commit is retried, and a statement outside a transaction. */
 const [mostConflicts, lostTries] = [20, 5]
 
 const conflictPattern = /Transaction conflict|could not serialize access|deadlock detected|maximum retry count/i
@@ -28,8 +27,8 @@ const isConflict = (error: unknown): boolean => error instanceof Error && confli
 const isTransient = (error: unknown): boolean => error instanceof CommandError && error.failure._tag === 'Transient'
 
 /**
- * Opens a DuckLake with the methods of a file. A commit that fails by a conflict or a lost connection is tried again,
- * and one whose answer was lost is not made twice.
+ * Opens a DuckLake with the interface of a file. A commit that conflicts or loses its connection is retried; one whose
+ * answer was lost is not made twice.
  */
 export const openLakeDatabase = (place: LakePlace, opening: DatabaseOptions): TaskEither<Failure, Database> =>
   TE.tryCatch(
@@ -65,9 +64,9 @@ const withLake = (db: Database, dataPath: string): Database => {
   return { ...db, lake: { ...lakeMetadata(db, dataPath), freeze: () => (frozen ??= freezeLake(db)) } }
 }
 
-/** The methods of a database over a lake, which attach it first, and again where its connection was lost. */
+/** The methods of a database over a lake. They attach it first, and again if its connection was lost. */
 const createLakeDatabase = (base: Database, { name, access }: LakePlace, attachment: Attachment): Database => {
-  /** Runs work on the attached lake, and explains what fails by its catalogue or storage. */
+  /** Runs work on the attached lake, and explains failures of its catalogue or storage. */
   const useLake = async <A>(work: () => Promise<A>): Promise<A> => {
     try {
       await attachment.attach()
@@ -78,7 +77,7 @@ const createLakeDatabase = (base: Database, { name, access }: LakePlace, attachm
     }
   }
   let isInTransaction = false
-  /** Runs a statement of a writer again where the connection was lost; a transaction is run again as a whole. */
+  /** Reruns a writer's statement if the connection was lost. A transaction is rerun as a whole. */
   const runAgain = async <A>(work: () => Promise<A>, tries = lostTries): Promise<A> => {
     const attached = attachment.attach()
     try {
@@ -90,7 +89,7 @@ const createLakeDatabase = (base: Database, { name, access }: LakePlace, attachm
       return runAgain(work, tries - 1)
     }
   }
-  /** A question outside a transaction takes what memory it needs: the answer of a catalogue grows with the lake. */
+  /** A query outside a transaction takes the memory it needs: the catalogue's answer grows with the lake. */
   const ask = <A>(question: () => Promise<A>): Promise<A> =>
     runAgain(() => (isInTransaction ? question() : base.withMemory('reading the catalogue', question)))
   const commit = async <A>(body: () => Promise<A>): Promise<A> => {
@@ -118,7 +117,7 @@ const createLakeDatabase = (base: Database, { name, access }: LakePlace, attachm
   }
 }
 
-/** A transaction that is run again as long as that may help. Its version has a number of ours, by which it is found. */
+/** A transaction that is rerun as long as that may help. Its version carries a number of ours by which it is found. */
 const createTransaction = (
   base: Database,
   attachment: Attachment,

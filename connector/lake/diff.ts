@@ -4,7 +4,7 @@ import { type Database, quoteIdentifier, readTable, type Snapshot, type Table } 
 /** The rows that a lake showed of a stream at a version. */
 const at = (stream: string, version: number): string => `(FROM ${quoteIdentifier(stream)} AT (VERSION => ${version}))`
 
-/** The differences between two versions of a lake, by the rows that each shows. */
+/** The differences between two versions of a lake, judging by the rows that each shows. */
 export const diffVersions = async (
   { db }: Snapshot,
   [a, b]: readonly [number, number],
@@ -15,7 +15,7 @@ export const diffVersions = async (
     rows: (stream) => at(stream, version),
   })
   return compareSides(db, await side(a), await side(b), onStream, async (stream) => {
-    // Rows with one fingerprint are the same: most of a lake is.
+    // Rows with the same fingerprint are equal, and most of a lake is.
     const fingerprints = (version: number) => `SELECT _airbyte_raw_id AS raw FROM ${at(stream, version)}`
     await db.run(`
       CREATE OR REPLACE TEMP TABLE _touched AS

@@ -9,7 +9,7 @@ type KnownError = {
   readonly means: string
 }
 
-/** What the errors of a lake's catalogue and storage mean; the first that fits counts. */
+/** What the errors of a lake's catalogue and storage mean. The first match counts. */
 const knownErrors: ReadonlyArray<KnownError> = [
   {
     says: [
@@ -22,7 +22,7 @@ const knownErrors: ReadonlyArray<KnownError> = [
     ],
     toFailure: configFailure,
     means:
-      "the lake's catalogue is of another version of DuckLake. Upgrade feedback-connector and DuckDB's extension " +
+      "the lake's catalogue is for another version of DuckLake. Upgrade feedback-connector and DuckDB's extension " +
       'ducklake, or read it with the version that wrote it.',
   },
   {
@@ -43,7 +43,7 @@ const knownErrors: ReadonlyArray<KnownError> = [
   {
     says: ['does not match existing data path'],
     toFailure: configFailure,
-    means: 'the lake keeps its files in another place than --data. Leave --data out, or give another --lake.',
+    means: 'the lake keeps its files in a different place than --data. Leave --data out, or give another --lake.',
   },
   {
     says: ['data_path is not set', 'DATA_PATH parameter'],
@@ -95,7 +95,7 @@ const knownErrors: ReadonlyArray<KnownError> = [
   {
     says: ['INTERNAL Error', 'been invalidated'],
     toFailure: transientFailure,
-    means: 'An error inside DuckDB. Nothing is lost: run it again.',
+    means: 'DuckDB failed internally. Nothing is lost: run it again.',
   },
   {
     says: [

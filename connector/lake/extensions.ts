@@ -6,7 +6,7 @@ import { type Database, quoteLiteral } from '../snapshot/store'
 import type { LakeOptions } from './place'
 import { listFolders } from './storage'
 
-/** What a lake needs, each with the package of PyPI that brings it. */
+/** The extensions that a lake needs, with the PyPI packages that contain them. */
 const extensionPackages = {
   ducklake: 'duckdb-extension-ducklake',
   postgres_scanner: 'duckdb-extension-postgres-scanner',
@@ -14,14 +14,14 @@ const extensionPackages = {
 } as const
 type ExtensionName = keyof typeof extensionPackages
 
-/** The folders in which Python keeps packages, of the active environment first. */
+/** The folders in which Python keeps packages, starting with the active environment. */
 const listPackageFolders = (env: NonNullable<LakeOptions['env']>): ReadonlyArray<string> =>
   [...(env.VIRTUAL_ENV ? [env.VIRTUAL_ENV] : []), join(homedir(), '.local'), '/usr/local', '/usr']
     .flatMap((root) => listFolders(join(root, 'lib')))
     .filter((path) => /\/python3[^/]*$/.test(path))
     .flatMap((path) => [join(path, 'site-packages'), join(path, 'dist-packages')])
 
-/** Where an extension may be, in the order in which it is looked for. Nothing is downloaded. */
+/** Where an extension may be, in search order. Nothing is downloaded. */
 const listExtensionFiles = (
   name: ExtensionName,
   { version, platform }: { readonly version: string; readonly platform: string },

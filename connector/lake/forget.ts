@@ -37,8 +37,8 @@ import { lakeCatalogue } from './place'
 import { openOwnLake, removeFiles, rewriteCatalogue } from './rewrite'
 
 /**
- * Removes the rows of persons from all versions that a lake has and from Parquet files, and leaves tombstones, by
- * which no later run brings them back. Run again after a kill, it finishes.
+ * Removes the rows of persons from all versions of a lake and from Parquet files, and leaves tombstones so that no
+ * later run brings them back. If killed, run it again to finish.
  */
 export const forgetInLake = async (
   path: string,
@@ -51,8 +51,8 @@ export const forgetInLake = async (
 })
 
 /**
- * The rows are deleted, the files that held them are rewritten, and all older versions are expired and their files
- * removed. What a catalogue keeps of them, such as the least and the greatest text of a column, goes too.
+ * Deletes the rows, rewrites the files that held them, expires all older versions and removes their files. Also removes
+ * what a catalogue keeps about them, such as the lowest and highest text of a column.
  */
 const eraseFromLake = async (
   path: string,
@@ -97,7 +97,7 @@ const deleteRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Pro
     const where = forgottenRowsSql(table.rows, tombstones)
     return where === undefined ? [] : [{ ...table, where }]
   })
-  // Which rows are shown depends on those of other tables, so they are counted before any goes.
+  // Which rows are shown depends on other tables, so they are counted before any is deleted.
   const removed = new Map<string, Removed>()
   for (const { name, sql, where } of found) {
     const gone = Number(await db.scalar(`SELECT count(*) FROM lake.${sql} AS t WHERE ${where}`))
@@ -120,8 +120,7 @@ const deleteRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Pro
 }
 
 /**
- * Whether an older version of the lake has rows of those in `tombstones`: they were deleted since, as by a run before
- * that was killed.
+ * An older version of the lake has rows of those in `tombstones` that were deleted since, for example by a killed run.
  */
 const hasOlderRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Promise<boolean> => {
   const first = await db.scalar(`SELECT min(snapshot_id) FROM ducklake_snapshots('lake')`)
@@ -134,7 +133,7 @@ const hasOlderRows = async (db: Database, tables: ReadonlyArray<StoredTable>): P
       try {
         if (Number(await db.scalar(`SELECT count(*) FROM ${from} AS t WHERE ${where}`)) > 0) return true
       } catch (error) {
-        // The table, or a column by which it is searched, came later.
+        // The table, or a column needed to search it, was added later.
         if (!/does not exist|not found|Binder Error/i.test(String(error))) throw error
       }
   }
@@ -144,7 +143,7 @@ const hasOlderRows = async (db: Database, tables: ReadonlyArray<StoredTable>): P
 /** A table of a lake. `last`: the newest version that has it. */
 type VersionedTable = StoredTable & { readonly last: number }
 
-/** The tables of a lake's newest version, and those that only older versions still have. */
+/** The tables of a lake's newest version, plus those that only older versions still have. */
 const addDroppedTables = async (
   db: Database,
   tables: ReadonlyArray<StoredTable>,

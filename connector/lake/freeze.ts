@@ -2,13 +2,13 @@ import { type Database, quoteIdentifier, quoteLiteral, versionsTableName } from 
 import { columnListSql, type LakeStream, shownRowsSql } from './relations'
 import { listLakeStreams } from './streams'
 
-/** What the views of streams look at, each after what it looks at itself; a lake without reviews lacks some. */
+/** What the views of streams read, each after what it reads itself. A lake without reviews lacks some. */
 const frozenViews = ['_meta', '_loads', '_streams', '_state', '_deletions', '_gone', '_shown_reviews', '_review_heads']
 
 /**
- * Finds once which rows are shown, for this connection, of a lake that is read as of one version. Each query of a
- * stream's view would find them again, and a verb that asks a hundred would spend most of its time on it. Views of
- * this connection hide those of the lake.
+ * Determines once, for this connection, which rows a fixed version of a lake shows. Otherwise each query of a stream's
+ * view would do so again, and a command with a hundred queries would spend most of its time on it. Uses temporary views
+ * that hide those of the lake.
  */
 export const freezeLake = async (db: Database): Promise<void> => {
   const views = await db.query(`

@@ -7,8 +7,8 @@ import { nameShare } from './shares'
 import { type Opening, openLakeStreams } from './streams'
 
 /**
- * Each commit of a lake makes its own files, so it comes less often than that of a file; the processes that share
- * a backfill run side by side, and each needs memory in the proportion of its commits.
+ * Each commit of a lake creates files, so commits are rarer than in a file. Processes that share a backfill run side by
+ * side, and the memory of each grows with its commits.
  */
 const findLimits = (isShare: boolean): CommitLimits => ({
   ...fileLimits,
@@ -17,15 +17,18 @@ const findLimits = (isShare: boolean): CommitLimits => ({
   wholePages: true,
 })
 
-/** A number for a run that no other process takes: the time, and chance. Loads take those after it. */
+/**
+ * A number for a run that no other process uses, made from the time and a random part. Its loads get the following
+ * numbers.
+ */
 const newRun = (now: number, last: bigint): bigint => {
   const run = (BigInt(Math.trunc(now)) << 22n) | BigInt(randomInt(2 ** 22))
   return run > last ? run : last + 1n
 }
 
 /**
- * Appends to the versions of a lake. What it asks the lake it asks as it begins; after that it knows nothing of what
- * others append, and need not. `share`: of the backfill, which this process reads.
+ * Appends to the versions of a lake. It queries the lake only at the start, and need not know what other processes
+ * append. `share`: the share of the backfill that this process reads.
  */
 export const createLakeLoader = async (
   { db }: Snapshot,
@@ -68,10 +71,7 @@ export const createLakeLoader = async (
   }
 }
 
-/**
- * Marks as incomplete what a killed run of the same share has left, or of everything where this run has the lake to
- * itself.
- */
+/** Marks the loads of killed runs as incomplete: those of the same share, or all if this run has the lake to itself. */
 const closeAbandonedLoads = async (
   { db }: Snapshot,
   share: string | undefined,

@@ -2,27 +2,27 @@ import { CommandError, type Failure, transientFailure } from '../cdk'
 import { type Database, quoteLiteral } from '../snapshot/store'
 import { type LakePlace, postgresPrefix } from './place'
 
-// The locks of a lake are advisory locks of its PostgreSQL: they end with their connection, however the process ends.
+// Locks of a lake are advisory locks of its PostgreSQL. They end with their connection, however the process ends.
 
 const [lockSpace, makingLock, runLock, firstShareLock] = [0x66646c6b, 1, 2, 1000]
 
 export type Locks = {
-  /** Keeps every other process from making the lake while `body` runs. */
+  /** Keeps other processes from creating the lake while `body` runs. */
   readonly whileMaking: <A>(body: () => Promise<A>) => Promise<A>
   readonly release: () => Promise<void>
 }
 
 export const noLocks: Locks = { whileMaking: (body) => body(), release: async () => undefined }
 
-/** Another process writes the lake, or the same share of it. */
+/** Another process is writing the lake, or the same share of it. */
 const busyLakeFailure = (name: string, share: LakePlace['options']['share']): Failure => {
-  const whose = share === undefined ? '' : `, of the share ${share.index} or of all shares`
+  const whose = share === undefined ? '' : `, for share ${share.index} or for all shares`
   return transientFailure(
     `${name} is in use by another run${whose}. Wait until it ends, or stop it, and try again; --wait 10m waits for it.`,
   )
 }
 
-/** What a run locks: the lake for itself, or its share, and the lake together with the other shares. */
+/** What a run locks: the whole lake, or its share and, together with the other shares, the lake. */
 const listLocks = ({ share }: LakePlace['options']): ReadonlyArray<readonly [name: string, lock: number]> =>
   share === undefined
     ? [['pg_try_advisory_xact_lock', runLock]]
@@ -38,7 +38,7 @@ const waitForMakingSql = `
   SELECT got
   FROM postgres_query('lake_locks', 'SELECT pg_advisory_xact_lock(${lockSpace}, ${makingLock})::text AS got')`
 
-/** A connection with an open transaction, which holds what is locked within it. */
+/** A connection with an open transaction, which holds the locks taken within it. */
 const beginTransaction = async (
   db: Database,
 ): Promise<{ readonly db: Database; readonly end: () => Promise<void> }> => {
@@ -54,8 +54,8 @@ const beginTransaction = async (
 }
 
 /**
- * Connects to the catalogue's PostgreSQL and takes the locks of this run. Rejects if another run has them. Nothing is
- * locked between the commits of runs that share a lake: they only append.
+ * Connects to the catalogue's PostgreSQL and takes the locks of this run. Rejects if another run has them. Runs that
+ * share a lake only append, so they hold no locks between commits.
  */
 export const openLocks = async (
   db: Database,

@@ -13,18 +13,18 @@ import {
   viewsHashName,
 } from '../snapshot/store'
 
-// Nothing updates these tables: each entry replaces the one before it, and views with the names of a file's tables
+// These tables are never updated: each entry replaces the previous one, and views with the names of a file's tables
 // show the newest.
 
-/** The tables that no layout but this one has. */
+/** The tables that only a lake has. */
 export const logTableNames = ['_meta_log', '_streams_log', '_states_log', '_loads_log', '_shares_log'] as const
 
-/** Rows of generations from `shown_from` to `shown_to` are shown: those of a refresh once it is complete. */
+/** Rows of generations from `shown_from` to `shown_to` are shown. A refresh is shown once it is complete. */
 export const everyGeneration = '9223372036854775807'
 
 /**
- * `entry`: orders the entries of one name, stream or load. `_loads_log.added`: the rows that a commit has appended;
- * `_review_times`: versions of reviews that only rows which belong to them name.
+ * `entry`: orders the entries of a name, stream or load. `_loads_log.added`: the rows that a commit appended.
+ * `_review_times`: versions of reviews known only from rows that belong to them.
  */
 const logTablesSql = `
   CREATE TABLE _meta_log (entry BIGINT, name VARCHAR, value VARCHAR);
@@ -73,22 +73,24 @@ const logViewsSql = `
   WHERE share IS NOT NULL AND entry > coalesce((SELECT max(entry) FROM _shares_log WHERE share IS NULL), 0)
   GROUP BY share`
 
-/** A commit adds some entries to each log: the catalogue holds them until a compaction, rather than a file for each. */
+/**
+ * Each commit adds a few entries to each log. The catalogue holds them until a compaction, instead of a file for each.
+ */
 const inlineLogsSql = [...logTableNames, '_review_times'].map(
   (name) => `CALL lake.set_option('data_inlining_row_limit', '200', table_name => '${name}')`,
 )
 
-/** Makes the metadata of a new lake. To be called within a transaction. */
+/** Creates the metadata of a new lake. Call it within a transaction. */
 export const createLogs = async (db: Database): Promise<void> => {
   await db.run(`${logTablesSql}${logViewsSql}`)
 }
 
-/** Options of tables, which DuckLake sets outside of the transaction that makes them. */
+/** Sets table options, which DuckLake accepts only outside the transaction that creates the tables. */
 export const setLogOptions = async (db: Database): Promise<void> => {
   for (const sql of inlineLogsSql) await db.run(sql)
 }
 
-/** The number of the next entry of a log, where nobody counts: that of the clock, and larger than all before. */
+/** The number of the next log entry when nobody counts: the current time, or more if an entry is later. */
 export const nextEntrySql = (log: (typeof logTableNames)[number], now: number): string =>
   `(SELECT greatest(coalesce(max(entry), 0) + 1, ${Math.trunc(now)}::BIGINT * 1000) FROM ${log})`
 

@@ -27,14 +27,14 @@ import { isRemote, requireOwnFolder } from './storage'
 export type PlaceOptions = SnapshotOptions & { readonly lake?: LakeOptions | undefined }
 
 /**
- * What DuckDB has at first to write a share of a backfill, in bytes, and how many times as much at each further step:
- * many processes run side by side.
+ * DuckDB's initial memory for writing a share of a backfill, in bytes, and the factor of each further step. Kept small
+ * because many processes run side by side.
  */
 const [shareMemory, shareMemoryGrowth] = [40e6, 1.25]
 
 /**
- * What is wrong with the file of a lake's catalogue, or with the place of its rows: both would be made, or read as a
- * table.
+ * What is wrong with the catalogue file of a lake or with the place of its rows. DuckDB would otherwise create them or
+ * read them as a table.
  */
 const findLakeProblem = ({ path, options: { dataPath = '' } }: LakePlace): Failure | undefined => {
   if (/^[a-z][\w+.-]+:\//i.test(dataPath) && !isRemote(dataPath))
@@ -51,7 +51,7 @@ const findLakeProblem = ({ path, options: { dataPath = '' } }: LakePlace): Failu
     : undefined
 }
 
-/** Opens a lake, which has the tables of a snapshot as views. Refuses any other lake, and does not change it. */
+/** Opens a lake, which has the tables of a snapshot as views. Refuses any other lake without changing it. */
 export const openLake = (
   path: string,
   access: SnapshotAccess = 'write',
@@ -71,7 +71,7 @@ const toFailure = (error: unknown): Failure => {
 const openOnce = (place: LakePlace, memoryLimit: number): TaskEither<Failure, Snapshot> => {
   const problem = findLakeProblem(place)
   if (problem !== undefined) return TE.left(problem)
-  // A reader has all memory at once, since a database in memory does not repeat its statements with more.
+  // A reader gets all memory at once, since a database in memory does not retry its statements with more.
   const isRead = place.access === 'read'
   const [least, growth] =
     place.options.share === undefined
@@ -79,8 +79,8 @@ const openOnce = (place: LakePlace, memoryLimit: number): TaskEither<Failure, Sn
       : [shareMemory, shareMemoryGrowth]
   const memory = isRead ? [memoryLimit] : listMemorySteps(least, memoryLimit, growth)
   return pipe(
-    // A writer has one thread beside the one that reads: a second would mostly wait for the first, and take a tenth
-    // of the CPU for it. With one thread the rows of a commit also lie in the order in which they were received.
+    // A writer uses one thread besides the reading one: a second would mostly wait and take a tenth of the CPU for it.
+    // With one thread, the rows of a commit also stay in the order in which they were received.
     openLakeDatabase(place, { memory, ...(isRead ? {} : { threads: 1 }) }),
     TE.flatMap((db) => prepareWith(db, () => prepareLogs(db, place.access))),
   )
@@ -112,7 +112,7 @@ const prepareLogs = async (db: Database, access: SnapshotAccess): Promise<E.Eith
 
 const makeLake = async (db: Database): Promise<void> => {
   await db.transaction(async () => {
-    // Another writer of the lake may have made them meanwhile.
+    // Another writer of the lake may have created them meanwhile.
     if ((await listTableNames(db)).length > 0) return
     if (db.lake !== undefined) await requireOwnFolder(db, db.lake.dataPath)
     await createLogs(db)

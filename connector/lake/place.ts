@@ -10,23 +10,23 @@ import { isRemote, listFolders, removeFolder } from './storage'
 export type LakeShare = { readonly index: number; readonly count: number }
 
 export type LakeOptions = {
-  /** Where a new lake keeps its Parquet files: a folder or s3://BUCKET/FOLDER. The catalogue remembers it. */
+  /** Where a new lake keeps its Parquet files: a folder or s3://BUCKET/FOLDER. The catalogue stores it. */
   readonly dataPath?: string | undefined
-  /** A folder with DuckDB's extensions, or into which pip has put their packages. */
+  /** A folder with DuckDB's extensions, or one into which pip installed their packages. */
   readonly extensions?: string | undefined
   /** Reads the lake as it was after this commit. */
   readonly version?: number | undefined
-  /** Of a backfill, which this process reads. */
+  /** The share of a backfill that this process reads. */
   readonly share?: LakeShare | undefined
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
-/** A lake as it is named, and how it is to be opened. */
+/** The path of a lake, and how to open it. */
 export type LakePlace = {
   readonly path: string
   /** The path without its password, for messages. */
   readonly name: string
-  /** Whether its catalogue is in PostgreSQL, rather than in a DuckDB file. */
+  /** Its catalogue is in PostgreSQL, not in a DuckDB file. */
   readonly isPostgres: boolean
   readonly access: SnapshotAccess
   readonly options: LakeOptions
@@ -34,7 +34,7 @@ export type LakePlace = {
 
 export const postgresPrefix = 'ducklake:postgres:'
 
-/** The tables of the lake's catalogue, which DuckLake attaches beside it. */
+/** The tables of the lake's catalogue, which DuckLake attaches next to it. */
 export const lakeCatalogue = '__ducklake_metadata_lake'
 
 /** A path without its password. */
@@ -64,13 +64,13 @@ export const attachSql = ({ path, access, options: { dataPath } }: LakePlace, ve
   return `ATTACH ${quoteLiteral(path)} AS lake${settings.length === 0 ? '' : ` (${settings.join(', ')})`}; USE lake`
 }
 
-/** A reader takes no lock: what it has left is removed after so long. */
+/** How long a reader's leftovers are kept: readers take no lock. */
 const readerSpillMillis = 24 * 3_600_000
 
 /**
- * The folder for what does not fit into memory: another one each time, since anyone may make one of a known name. A
- * killed process leaves its own; a writer removes those that ended writers of this machine have left, as its locks
- * say, and old ones of readers.
+ * The folder for what does not fit into memory, a new one each time, since anyone could create one with a known name. A
+ * killed process leaves its folder behind. A writer removes those of this machine's ended writers, which its locks
+ * show, and old ones of readers.
  */
 export const prepareSpillFolder = (dataPath: string, { access, options: { share } }: LakePlace): string => {
   const lake = `feedback-lake-${createHash('sha256').update(dataPath).digest('hex').slice(0, 16)}`

@@ -14,7 +14,7 @@ import {
   versionsTableName,
 } from '../snapshot/store'
 
-/** A stream of a lake: the columns of its versions, and what says which of them is shown. */
+/** A stream of a lake: the columns of its versions, and what decides which of them is shown. */
 export type LakeStream = {
   readonly table: Table
   /** The columns of the key; empty if every record is a row. */
@@ -29,7 +29,7 @@ const columnNames = ({ columns }: Table): ReadonlyArray<string> => [
   ...airbyteColumns.map(([name]) => name),
 ]
 
-/** The columns of a stream's view, of its versions `v`. */
+/** The columns of a stream's view, from its versions `v`. */
 export const columnListSql = (table: Table): string =>
   columnNames(table)
     .map((name) => `v.${quoteIdentifier(name)}`)
@@ -38,7 +38,7 @@ export const columnListSql = (table: Table): string =>
 /** The table of a stream's versions, quoted. */
 export const versionsOf = (stream: string): string => quoteIdentifier(versionsTableName(stream))
 
-/** The table of a stream's versions, which only a compaction or an erasure rewrites. */
+/** SQL that creates the table of a stream's versions. Only a compaction or an erasure rewrites it. */
 export const createVersionsSql = ({ name, columns }: Table): string => {
   const definitions = [
     ...columns.map((column) => [column.name, column.type] as const),
@@ -52,14 +52,11 @@ export const createVersionsSql = ({ name, columns }: Table): string => {
 const boundSql = (stream: string, bound: 'shown_from' | 'shown_to' | 'refreshed'): string =>
   `(SELECT ${bound} FROM _streams WHERE stream = ${quoteLiteral(stream)})`
 
-/** True for the rows `v` of the newest complete generation, and for those that came after it and replace nothing. */
+/** True for the rows `v` of the newest complete generation, and for later ones that replace nothing. */
 const isShownGenerationSql = (stream: string): string =>
   `v._airbyte_generation_id BETWEEN ${boundSql(stream, 'shown_from')} AND ${boundSql(stream, 'shown_to')}`
 
-/**
- * The order of the versions of one key: by generation, by cursor, and where these are the same, as they were
- * appended.
- */
+/** The order of the versions of a key: by generation, then cursor, then order of appending. */
 const newestFirstSql = ({ table, cursor }: LakeStream): string => {
   const column = table.columns.find(({ name }) => name === cursor)
   return [
@@ -69,7 +66,7 @@ const newestFirstSql = ({ table, cursor }: LakeStream): string => {
   ].join(', ')
 }
 
-/** Keeps the newest version of each key. A key with a null is like no other. */
+/** Keeps the newest version of each key. A key with a null equals no other. */
 const newestSql = (stream: LakeStream): string => {
   const columns = stream.key.map((name) => `v.${quoteIdentifier(name)}`)
   const isNull = columns.map((column) => `${column} IS NULL`).join(' OR ')
@@ -77,18 +74,15 @@ const newestSql = (stream: LakeStream): string => {
       PARTITION BY ${columns.join(', ')}, CASE WHEN ${isNull} THEN v.rowid END ORDER BY ${newestFirstSql(stream)}) = 1`
 }
 
-/**
- * The rows, by their number in the table of versions, that are shown of a stream that neither is nor belongs to
- * reviews.
- */
+/** The shown rows, by their number in the table of versions, of a stream that neither is nor belongs to reviews. */
 const plainRowsSql = (stream: LakeStream): string => `
     SELECT v.rowid AS row FROM ${versionsOf(stream.table.name)} AS v
     WHERE ${isShownGenerationSql(stream.table.name)}
     ${stream.key.length === 0 ? '' : newestSql(stream)}`
 
 /**
- * Rows that belong to reviews: those of the version of their review that is shown, and those of a later version than
- * is known of it, which may come before their review.
+ * Rows that belong to reviews: those of the shown version of their review, and those of a later version than known,
+ * which may come before their review.
  */
 const childRowsSql = (stream: LakeStream, id: string, time: string): string => {
   const { table, key } = stream
@@ -101,10 +95,7 @@ const childRowsSql = (stream: LakeStream, id: string, time: string): string => {
     ${key.length === 0 ? '' : newestSql(stream)}`
 }
 
-/**
- * The tombstones among the reviews: when they delete what came before them, and, in `since`, what comes after them
- * too.
- */
+/** The tombstones among the reviews: when they delete earlier versions, and in `since` also later ones. */
 const tombstonesSql = (reviews: Table, id: string, time: string, tombstone: string): string => {
   const [timeSql, markSql] = [`v.${quoteIdentifier(time)}`, deletedAtSql(reviews, 'v')]
   return `
@@ -119,8 +110,8 @@ type Relations = {
 }
 
 /**
- * What all tables of reviews look at. A review is gone if a deletion is later than it, whichever was read first; a
- * version of the deletion's millisecond stays, since only a restored review is served with it.
+ * What all tables of reviews read. A review is deleted if a deletion is later than it, whichever was read first. A
+ * version from the deletion's millisecond stays, since the service returns it only if the review was restored.
  */
 const sharedViews = ({ reviews, deletions }: Relations): ReadonlyArray<View> => {
   const review = reviews && findReviewReference(reviews.table)
@@ -159,7 +150,7 @@ const sharedViews = ({ reviews, deletions }: Relations): ReadonlyArray<View> => 
   ]
 }
 
-/** The version of each review that is shown: its row in the table of versions, and its time. */
+/** The shown version of each review: its row in the table of versions, and its time. */
 const shownReviewsSql = (
   stream: LakeStream,
   { id, time }: { readonly id: string; readonly time: string },
@@ -180,8 +171,8 @@ const shownReviewsSql = (
   ${stream.key.length === 0 ? '' : newestSql(stream)}`
 
 /**
- * Of each review that is known: the time of the version that is shown, null if it is gone, and the last time that is
- * known of it. Where reviews were not read, the rows that belong to them name its versions.
+ * For each known review: the time of the shown version (null if deleted) and the last known time. If reviews were not
+ * read, the rows that belong to them show its versions.
  */
 const reviewHeadsSql = (reviewTimes: string, hasReviews: boolean): string => `
   SELECT id, greatest(max(read), max(named), max(gone) - INTERVAL 1 MICROSECOND) AS latest,
@@ -198,7 +189,7 @@ const reviewHeadsSql = (reviewTimes: string, hasReviews: boolean): string => `
     UNION ALL SELECT id, NULL, NULL, NULL, time FROM _gone)
   GROUP BY id`
 
-/** The versions that are not shown, each once, and when they ended where a later version of their key does not tell. */
+/** The versions that are not shown, each once, and when they ended if no later version of their key shows it. */
 const historySql = ({ table }: LakeStream): string => {
   const { name } = table
   const reference = findReviewReference(table)
@@ -220,7 +211,7 @@ const historySql = ({ table }: LakeStream): string => {
   ${events ?? ''}`
 }
 
-/** The rows that are shown of a stream, by their number in the table of its versions. */
+/** The shown rows of a stream, by their number in the table of its versions. */
 export const shownRowsSql = (stream: LakeStream): string => {
   const { table } = stream
   const reference = findReviewReference(table)
@@ -232,25 +223,19 @@ export const shownRowsSql = (stream: LakeStream): string => {
 const rowsSql = (stream: LakeStream): string => {
   const { table, key } = stream
   const versions = `SELECT ${columnListSql(table)} FROM ${versionsOf(table.name)} AS v`
-  // Without a key all rows of a generation are shown, and need not be found first.
+  // Without a key all rows of a generation are shown, so there is nothing to look up.
   return key.length === 0 && findReviewReference(table) === undefined
     ? `${versions} WHERE ${isShownGenerationSql(table.name)}`
     : `${versions} JOIN (${shownRowsSql(stream)}) AS shown ON shown.row = v.rowid`
 }
 
-/**
- * True for versions `v` that are not shown and that a lake needs all the same: tombstones, and the rows of a refresh
- * that is not complete.
- */
+/** True for versions `v` that are not shown but still needed: tombstones, and rows of an unfinished refresh. */
 export const isNeededSql = ({ table }: LakeStream): string => {
   const tombstone = table.name === reviewsTableName ? hasTombstonesSql(table, 'v') : undefined
   return `(v._airbyte_generation_id > ${boundSql(table.name, 'shown_to')} OR ${tombstone ?? 'false'})`
 }
 
-/**
- * The views of a stream, and those that all tables of reviews look at where it is one of these. `streams`: all of the
- * lake.
- */
+/** The views of a stream, plus the shared ones if it belongs to reviews. `streams`: all of the lake. */
 const listViews = (stream: LakeStream, streams: ReadonlyArray<LakeStream>): ReadonlyArray<View> => {
   const { name } = stream.table
   const find = (wanted: string) => streams.find(({ table }) => table.name === wanted)
@@ -267,7 +252,7 @@ const listViews = (stream: LakeStream, streams: ReadonlyArray<LakeStream>): Read
 /** The views that every lake has before its first stream. */
 export const firstViewsSql = (): string => createSql(sharedViews({ reviews: undefined, deletions: undefined }))
 
-/** Remakes the views of a stream, as its columns, its key or its cursor are now. */
+/** Recreates the views of a stream with its current columns, key and cursor. */
 export const replaceViewsSql = (stream: LakeStream, streams: ReadonlyArray<LakeStream>): string =>
   createSql(listViews(stream, streams))
 

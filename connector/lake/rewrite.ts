@@ -9,13 +9,13 @@ import { lakeCatalogue, postgresPrefix } from './place'
 /**
  * Removes the files that no version of a lake needs, and what was deleted from its catalogue. `expires` first leaves
  * only the newest version, in files without the deleted rows; `merges` also joins small files. Nothing else may write
- * to the lake: a file that is about to be committed looks like one that was left.
+ * to the lake: a file that is about to be committed looks like a leftover.
  */
 export const removeFiles = async (
   db: Database,
   { expires, merges = false }: { readonly expires: boolean; readonly merges?: boolean },
 ): Promise<RemovedLakeFiles> => {
-  // A file has the bounds of its columns; rows that the catalogue holds itself have none.
+  // A file stores the bounds of its columns; rows stored in the catalogue have none.
   await db.run(`CALL ducklake_flush_inlined_data('lake')`)
   if (expires) await db.run(`CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)`)
   if (merges) await db.run(`CALL ducklake_merge_adjacent_files('lake')`)
@@ -35,9 +35,9 @@ const listUnknownFiles = async (db: Database): Promise<ReadonlyArray<string>> =>
   )
 
 /**
- * Removes the Parquet files that lie where the lake writes those of its tables, under such names, and that no version
- * names. DuckLake's own `ducklake_delete_orphaned_files` removes all of its folder, also what someone else has put
- * there, so these are given to its cleanup by name.
+ * Removes Parquet files that are in the lake's table folders, have names like its own, and belong to no version.
+ * DuckLake's `ducklake_delete_orphaned_files` would also remove files that someone else put there, so these are passed
+ * to its cleanup by name.
  */
 const removeOrphans = async (db: Database): Promise<number> => {
   const folders = await listTableFolders(db)
@@ -46,14 +46,14 @@ const removeOrphans = async (db: Database): Promise<number> => {
     return folders.has(folder) && dataFilePattern.test(name)
   })
   if (orphans.length === 0) return 0
-  // Files without an id get some that no file of the lake has; DuckLake counts from 0.
+  // Files without an id get one that no file of the lake has. DuckLake counts from 0.
   const rows = orphans.map((path, i) => `(${2n ** 62n + BigInt(i)}, ${quoteLiteral(path)}, false, now())`)
   await db.run(`INSERT INTO ${lakeCatalogue}.ducklake_files_scheduled_for_deletion VALUES ${rows.join(', ')}`)
   await db.run(cleanupSql)
   return orphans.length
 }
 
-/** The folders in which a lake has ever written the rows of a table, each with a slash at its end. */
+/** The folders in which a lake has ever written the rows of a table, each with a trailing slash. */
 const listTableFolders = async (db: Database): Promise<ReadonlySet<string>> => {
   const found = await db.query(`
     SELECT CASE WHEN schemas.path_is_relative THEN data.value ELSE '' END || schemas.path AS parent,
@@ -65,8 +65,8 @@ const listTableFolders = async (db: Database): Promise<ReadonlySet<string>> => {
 }
 
 /**
- * The catalogue keeps the least and the greatest text that a column has ever had: sets them to those of the files
- * that are left.
+ * Narrows the lowest and highest text that the catalogue keeps for a column since its beginning to those of the
+ * remaining files.
  */
 const narrowColumnBounds = async (db: Database): Promise<void> => {
   const wide = await db.query(`
@@ -96,13 +96,13 @@ const catalogueTablesSql = `
   WHERE schemaname = current_schema() AND starts_with(tablename, 'ducklake_')`
 
 /**
- * True for the owner of the database and those with its rights, whom PostgreSQL lets vacuum all of its tables. Others
- * it lets off with a warning.
+ * True for the owner of the database and those with its rights, who may vacuum all its tables. Others only get a
+ * warning from PostgreSQL.
  */
 const ownerSql = `
   SELECT pg_has_role(datdba, 'USAGE') AS is_owner FROM pg_database WHERE datname = current_database()`
 
-/** Opens a lake whose catalogue this user may rewrite, with all memory, since nothing here can be run again. */
+/** Opens a lake whose catalogue this user may rewrite, with all memory, since nothing here can be retried. */
 export const openOwnLake = async (path: string, options: PlaceOptions): Promise<Snapshot> => {
   const snapshot = await runOrThrow(openLake(path, 'change', options))
   const { db } = snapshot
@@ -123,11 +123,12 @@ export const openOwnLake = async (path: string, options: PlaceOptions): Promise<
   }
 }
 
-/** For how long to wait for transactions of others, in steps. */
+/** How long to wait for other transactions, in steps. */
 const [waitSteps, stepMillis] = [60, 500]
 
 /**
- * Waits until no transaction is left that began before this: PostgreSQL keeps deleted rows which one could still see.
+ * Waits until all transactions that began before this have ended: PostgreSQL keeps deleted rows that one could still
+ * see.
  */
 const waitForTransactions = async (db: Database, name: string): Promise<void> => {
   const ask = (sql: string) => db.scalar(`SELECT value FROM postgres_query('catalogue', ${quoteLiteral(sql)})`)
@@ -149,8 +150,8 @@ const waitForTransactions = async (db: Database, name: string): Promise<void> =>
 }
 
 /**
- * Takes out of the catalogue's own files what was deleted there. Nothing of ours may be open in it: PostgreSQL keeps
- * what an open transaction could see.
+ * Removes deleted data from the catalogue's own files. We may have no transaction open: PostgreSQL keeps what an open
+ * one could see.
  */
 export const rewriteCatalogue = async (path: string, options: PlaceOptions): Promise<void> => {
   if (!path.startsWith(postgresPrefix)) {
@@ -167,7 +168,7 @@ export const rewriteCatalogue = async (path: string, options: PlaceOptions): Pro
     await waitForTransactions(db, db.path)
     const tables = await db.query(`SELECT name FROM postgres_query('catalogue', ${quoteLiteral(catalogueTablesSql)})`)
     const names = tables.map(({ name }) => String(name))
-    // PostgreSQL's planner keeps samples of the columns; of the old ones, dead rows.
+    // PostgreSQL's planner keeps samples of the columns, and dead rows of older samples.
     for (const sql of [`VACUUM (FULL, ANALYZE) ${names.join(', ')}`, 'VACUUM FULL pg_catalog.pg_statistic'])
       await db.run(`CALL postgres_execute('catalogue', ${quoteLiteral(sql)}, use_transaction => false)`)
   } finally {

@@ -4,15 +4,15 @@ import { type Database, quoteLiteral, readSnapshotState, type Snapshot, settledN
 import { nextEntrySql } from './metadata'
 import type { LakeShare } from './place'
 
-// Several processes may share a backfill. Each appends its own states; once all have come to their end, one state of
-// each stream is made of theirs.
+// Several processes may share a backfill. Each appends its own states. Once all have finished, their states are merged
+// into one for each stream.
 
 export const nameShare = ({ index, count }: LakeShare): string => `${index}/${count}`
 
-/** The states of all shares as one; undefined while one of them is not complete. */
+/** Merges the states of all shares; undefined while one of them is incomplete. */
 type MergeStates = (states: ReadonlyArray<SourceState>) => SourceState | undefined
 
-/** Throws where a share would hide the rows of the others. In its own file a share is read as any other run. */
+/** Throws if a share would hide the rows of the others. In its own file a share is read like any other run. */
 export const checkShare = (share: LakeShare | undefined, syncMode: SyncMode): void => {
   if (share !== undefined && syncMode === 'full_refresh')
     throw new CommandError(
@@ -23,7 +23,7 @@ export const checkShare = (share: LakeShare | undefined, syncMode: SyncMode): vo
     )
 }
 
-/** The states of one share; the next run of it continues from them. */
+/** The states of one share, from which its next run continues. */
 const readShareState = async (db: Database, share: LakeShare): Promise<SourceState> => {
   const rows = await db.query(`
     SELECT stream, arg_max(state, entry) AS state FROM _states_log
@@ -45,7 +45,7 @@ const appendShare = (db: Database, share: LakeShare | undefined, status: string,
     INSERT INTO _shares_log SELECT ${nextEntrySql('_shares_log', now)}, ${name}, ${quoteLiteral(status)}`)
 }
 
-/** Makes sure that a share may be read into the lake, and says that it was begun. */
+/** Checks that a share may be read into the lake, and records that it has started. */
 const openShare = async (db: Database, share: LakeShare, now: number): Promise<void> => {
   const shares = await listShares(db)
   const counts = new Set([...shares.keys()].map((name) => name.split('/')[1]))
@@ -66,8 +66,8 @@ const openShare = async (db: Database, share: LakeShare, now: number): Promise<v
 }
 
 /**
- * Where every share is complete, appends one state of each stream, from which one process goes on. Returns whether
- * none is open.
+ * Once every share is complete, appends one state for each stream, from which one process continues. Resolves to true
+ * if no share is open.
  */
 const settleShares = async (db: Database, merge: MergeStates, now: number): Promise<boolean> => {
   const shares = await listShares(db)
@@ -91,7 +91,7 @@ const settleShares = async (db: Database, merge: MergeStates, now: number): Prom
   return true
 }
 
-/** Says that a share has come to its end. The last of them settles all. */
+/** Records that a share has finished. The last one merges the states of all. */
 export const endShare = async (
   { db }: Snapshot,
   share: LakeShare,
@@ -102,11 +102,11 @@ export const endShare = async (
   return settleShares(db, merge, now)
 }
 
-/** The states from which this run goes on: of its share, or of all. */
+/** The states from which this run continues: those of its share, or of all. */
 export const readLakeStates = ({ db }: Snapshot, share: LakeShare | undefined): Promise<SourceState> =>
   share === undefined ? readSnapshotState({ db }) : readShareState(db, share)
 
-/** The same, once it is certain that this run may write. Rejects with `CommandError`. */
+/** The same, after checking that this run may write. Rejects with `CommandError`. */
 export const openLakeStates = async (
   { db }: Snapshot,
   share: LakeShare | undefined,
@@ -125,7 +125,7 @@ export const openLakeStates = async (
   return chooseStates({ db }, await readLakeStates({ db }, share), syncMode)
 }
 
-/** By stream, how many shares of its backfill are not complete, as words; only those of which some are not. */
+/** By stream: how many shares of its backfill are incomplete, in words. Leaves out complete streams. */
 export const listOpenShares = async ({ db }: Snapshot): Promise<ReadonlyMap<string, string>> => {
   const found = await db.query(`
     SELECT stream, format('has {} of {} shares that are not complete', shares - complete, shares) AS problem

@@ -9,7 +9,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 export const isRemote = (dataPath: string): boolean => /^(s3|s3a|s3n|gs|gcs|r2|https?):\/\//.test(dataPath)
 
-/** The paths of what is in a folder; none where it cannot be read. */
+/** The paths of the entries of a folder; none if it cannot be read. */
 export const listFolders = (path: string): ReadonlyArray<string> => {
   try {
     return readdirSync(path).map((name) => join(path, name))
@@ -18,14 +18,14 @@ export const listFolders = (path: string): ReadonlyArray<string> => {
   }
 }
 
-/** A folder of another user stays. */
+/** Removes a folder. Leaves folders of other users alone. */
 export const removeFolder = (path: string): void => {
   try {
     rmSync(path, { recursive: true, force: true })
   } catch {}
 }
 
-/** Makes the folder for the rows of a new lake, closed to others. */
+/** Creates the folder for the rows of a new lake, closed to others. */
 export const makeDataFolder = (name: string, dataPath: string): void => {
   try {
     mkdirSync(dataPath, { recursive: true, mode: 0o700 })
@@ -37,38 +37,39 @@ export const makeDataFolder = (name: string, dataPath: string): void => {
   }
 }
 
-/** Whether a path is that of a file with rows of a stream, which lies in the folder of its table. */
+/** The path is that of a file with rows of a stream, inside the folder of its table. */
 const isStreamFile = (path: string): boolean => {
   const [table = '_', name = ''] = path.split('/').slice(-2)
   return table.startsWith(versionsTableName('')) && dataFilePattern.test(name)
 }
 
-/** Refuses the folder of a new lake where another lake has its rows: each would take the other's files for orphans. */
+/** Refuses a new lake's folder if another lake has rows there: each would treat the other's files as orphans. */
 export const requireOwnFolder = async (db: Database, dataPath: string): Promise<void> => {
   const found = await db.query(`SELECT file FROM glob(${quoteLiteral(`${dataPath}main/*/ducklake-*.parquet`)})`)
   if (found.some(({ file }) => isStreamFile(String(file))))
     throw new CommandError(
       configFailure(
         `${db.path}: ${dataPath} has files of another lake, and each lake needs a folder of its own. ` +
-          'Give another --data, or remove what a lake that is no more has left there.',
+          'Give another --data, or remove the files there if their lake no longer exists.',
       ),
     )
 }
 
 /**
- * A writer holds a group of rows in memory: by default 122,880, maybe all of a commit. A size set by the user stays.
+ * Limits the groups of rows that a writer holds in memory: by default 122,880 rows, which may be a whole commit. A size
+ * set by the user stays.
  */
 export const limitRowGroups = async (db: Database): Promise<void> => {
   const set = `SELECT count(*) FROM ducklake_options('lake') WHERE option_name LIKE 'parquet_row_group_size%'`
   if (Number(await db.scalar(set)) === 0) await db.run(`CALL lake.set_option('parquet_row_group_size', '4096')`)
 }
 
-/** The access to object storage, from the variables that Amazon's own programs read. */
+/** The access to object storage, from the variables that Amazon's programs read. */
 export const storageSecretSql = (env: Env): string | undefined => {
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
   if (endpoint && !/^https?:$/.test(URL.canParse(endpoint) ? new URL(endpoint).protocol : ''))
     throw new CommandError(
-      configFailure('AWS_ENDPOINT_URL is no address. Give one such as https://storage.example.com.'),
+      configFailure('AWS_ENDPOINT_URL is not an address. Give one such as https://storage.example.com.'),
     )
   const url = endpoint ? new URL(endpoint) : undefined
   const values = {
@@ -85,7 +86,7 @@ export const storageSecretSql = (env: Env): string | undefined => {
   return `CREATE OR REPLACE SECRET lake_storage (TYPE s3, ${settings})`
 }
 
-/** A variable, or the text of the file that its name with `_FILE` names, as a mounted secret has it. */
+/** A variable's value, or the content of the file named by `NAME_FILE`, as for a mounted secret. */
 const readSecret = (env: Env, name: string): string | undefined => {
   const path = env[`${name}_FILE`]
   if (!path) return env[name]

@@ -23,15 +23,15 @@ import {
 import { everyGeneration } from './metadata'
 import { createVersionsSql, type LakeStream, replaceViewsSql } from './relations'
 
-/** A stream as a lake declares it. */
+/** A stream as the lake declares it. */
 type DeclaredStream = LakeStream & {
-  /** As text, as it was declared last. */
+  /** As text, as last declared. */
   readonly schema: string
   readonly generation: number
   readonly refreshing: boolean
   readonly hasState: boolean
   readonly shownTo: string
-  /** The oldest generation of which a load is complete; undefined if none is. */
+  /** The oldest generation with a complete load; undefined if there is none. */
   readonly completeGeneration: number | undefined
 }
 
@@ -64,10 +64,10 @@ const listDeclaredStreams = async (db: Database): Promise<ReadonlyArray<Declared
   })
 }
 
-/** The streams of a lake, for what makes their views or looks at their versions. */
+/** The streams of a lake, for creating their views or reading their versions. */
 export const listLakeStreams = (db: Database): Promise<ReadonlyArray<LakeStream>> => listDeclaredStreams(db)
 
-/** Who opens streams. `nextEntry`: counts the entries that this process appends. */
+/** The opener of streams. `nextEntry`: counts the entries that this process appends. */
 export type Opening = {
   readonly db: Database
   readonly loadOptions: Readonly<Record<string, LoadOptions>>
@@ -78,8 +78,8 @@ export type Opening = {
 }
 
 /**
- * Makes sure that the streams' versions have a table and views, and appends what has changed of their declarations. A
- * run that finds the lake as it left it appends nothing. To be called within a transaction.
+ * Ensures that the streams' versions have a table and views, and appends changes of their declarations. Appends nothing
+ * if nothing changed. Call it within a transaction.
  */
 export const openLakeStreams = async (
   opening: Opening,
@@ -105,7 +105,7 @@ const chooseTarget = ({ loadOptions }: Opening, info: StreamInfo, previous: Decl
   return chooseLoadTarget(info, options, previous && { ...previous, stream: info.name })
 }
 
-/** The table of a stream's versions with a column for each attribute of the schema. */
+/** The table of a stream's versions, with a column for each attribute of the schema. */
 const prepareVersions = async (
   { db }: Opening,
   info: StreamInfo,
@@ -123,7 +123,7 @@ const prepareVersions = async (
   return table
 }
 
-/** The table in which the versions of a stream lie. */
+/** The table of a stream's versions. */
 export const toVersions = (table: Table): Table => ({
   ...table,
   name: versionsTableName(table.name),
@@ -136,7 +136,7 @@ type Declaration = {
   readonly previous: DeclaredStream | undefined
 }
 
-/** Appends how a stream is declared now, where that has changed, and remakes its views where they differ. */
+/** Appends a changed declaration of a stream, and recreates its views if they differ. */
 const declareStream = async (
   { db, nextEntry, now }: Opening,
   { name, schema }: StreamInfo,
@@ -169,7 +169,7 @@ const declareStream = async (
       FROM _state WHERE stream = ${quoteLiteral(name)}`)
 }
 
-/** An entry of `_streams_log`. `refreshedAt`: when a refresh has ended, in milliseconds since 1970. */
+/** An entry of `_streams_log`. `refreshedAt`: when a refresh ended, in milliseconds since 1970. */
 const streamEntrySql = (
   entry: number,
   name: string,
@@ -189,7 +189,7 @@ const streamEntrySql = (
       ${shownFrom}, ${shownTo}, NULL)`
 }
 
-/** An entry by which a refresh has ended: rows of older generations are hidden from now on. */
+/** The entry that ends a refresh: from now on, rows of older generations are hidden. */
 export const refreshedEntrySql = (
   entry: number,
   name: string,

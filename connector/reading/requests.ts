@@ -57,7 +57,7 @@ const hasNarrowDefaults = <R extends ListRow>(
   if (isNarrower(bounds, boundsOfWindow(window)))
     throw new Breach('A4', 'the service applies different bounds from those requested')
   if (!leavesOutRows(window, bounds, servedAt ?? now())) return false
-  const seen = `${list.name}: the service leaves out rows by a default of its own (${describeBounds(bounds)})`
+  const seen = `${list.name}: the service leaves out rows by its own default (${describeBounds(bounds)})`
   if (list.mentionTime === undefined)
     throw incompleteForGood('A1', seen, "No setting changes it; ask the service's operator.")
   if (session.defaults.after !== undefined)

@@ -13,19 +13,19 @@ import { createProbeGate, maxProbeRequests, type ProbeFacts, runProbes } from '.
 import { type ConfiguredSource, checkOutput, createSource } from './source'
 import { refusedEntityWarning, startSourceCheck } from './source-check'
 
-/** How long a platform waits for `check`, less the time to start on a busy machine; in milliseconds. */
+/** How long a platform waits for `check`, minus start-up time on a busy machine; milliseconds. */
 const checkTimeout = 12_000
 
-/** The fewest requests of a check: one for a token, five for the reviews, and four for the deletions. */
+/** The fewest requests of a check: one for a token, five for the reviews and four for the deletions. */
 const minRequests = 10
 
-/** How often a check sends a request that fails. */
+/** How often a check sends a failing request. */
 const checkAttempts = 2
 
 /**
- * The configuration with time-outs that end before a platform gives up on `check`. The rate limit is left out if it
- * belongs to this process alone and a minute of it covers the whole check. `otherRequests`: the number of requests
- * beside those to the exports.
+ * The config with timeouts that end before a platform gives up on `check`. Drops the rate limit if only this process
+ * uses it and a minute of it covers the whole check. `otherRequests`: the number of requests besides those to the
+ * exports.
  */
 export const withCheckTimeouts = <C extends ConnectionConfig>(config: C, otherRequests = 0): C => {
   const requests = minRequests + otherRequests
@@ -49,13 +49,13 @@ export const withCheckTimeouts = <C extends ConnectionConfig>(config: C, otherRe
 const checkTimeoutFailure = (operations: string, last: Failure | undefined): Failure => ({
   ...transientFailure(
     `check: no complete answer within ${checkTimeout / 1000} s to ${operations}. ` +
-      (last?.message ?? 'The service may be slow or limit our rate; see that base_url is right and try again.'),
+      (last?.message ?? 'The service may be slow or limit our rate. Check base_url and try again.'),
     last?.detail,
   ),
   ...(last === undefined ? {} : { _tag: last._tag }),
 })
 
-/** The result of `check`, or of `onTimeout` shortly before a platform gives up. */
+/** The result of `check`, or that of `onTimeout` shortly before a platform gives up. */
 export const awaitOrTimeOut = <A>(check: Promise<A>, onTimeout: () => A): Promise<A> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(onTimeout()), checkTimeout)
@@ -79,14 +79,14 @@ const createRetryRecorder = (): {
   }
 }
 
-/** The number of operations beside the exports that the config uses. */
+/** The number of operations besides the exports that the config uses. */
 const countOtherOperations = ({ entities, lookups }: SourceConfig): number => {
   const { person_ids, location_ids, entity_ids } = entities
   const feedback = person_ids.length + location_ids.length + entity_ids.length > 0 ? 2 : 0
   return feedback + Object.values(lookups).filter((lookup) => lookup !== undefined).length
 }
 
-/** Whether one thing works: the service, the token, or a stream. `note`: why a stream was not asked for. */
+/** The result for one part: the service, the token, or a stream. `note`: why a stream was not checked. */
 export type CheckStep = {
   readonly check: 'service' | 'token' | 'stream'
   readonly stream?: string
@@ -95,23 +95,23 @@ export type CheckStep = {
   readonly note?: string
 }
 
-/** The operation whose rows a stream is made of, as checks name it. */
+/** The operation that a stream reads, as checks name it. */
 const operationOf = ({ name, reader }: Stream<SourceEnv>, { sourceLookup }: SourceEnv): string => {
   if (name === 'sources' && sourceLookup !== undefined) return 'look up sources'
   return reader.name === 'retrieve summaries' ? 'retrieve comments' : reader.name
 }
 
-/** What a check has found out of the service, and what a person should know or change. */
+/** What a check found out about the service, and what the user should know or change. */
 type SourceReport = { readonly warnings: ReadonlyArray<string>; readonly findings: ReadonlyArray<Finding> }
 
 type StreamChecks = SourceReport & { readonly steps: ReadonlyArray<CheckStep> }
 
-/** How long people wait for the findings of a check that they have asked for, in milliseconds. */
+/** How long a user waits for the findings of a check, in milliseconds. */
 const personTimeout = 60_000
 
 /**
- * Asks the service for what the streams of these names need. Steps come in order; behind a broken connection there are
- * none. A failure says that the config cannot be used at all.
+ * Checks what the streams with these names need from the service. Steps come in order and end after a broken
+ * connection. A failure means that the config cannot be used at all.
  */
 export const checkStreams =
   (
@@ -175,8 +175,8 @@ export const checkSourceConfig =
   }
 
 /**
- * Runs the check until it ends or its time is up; `inspect` sees what was found by then. Then, until `timeout`
- * milliseconds after the start, finds out what a run will meet. Left: the config cannot be used.
+ * Runs the check until it ends or its time is up; `inspect` gets what was found by then. Then probes what a run will
+ * meet, until `timeout` milliseconds after the start. Left: the config cannot be used.
  */
 const runSourceCheck = async (
   config: SourceConfig,
@@ -223,7 +223,7 @@ const runSourceCheck = async (
   })
 }
 
-/** The outcome of a check whose time is up. Nothing is wrong yet where our own rate limit alone delays the requests. */
+/** The outcome of a check whose time is up. If only our own rate limit delays the requests, nothing is wrong yet. */
 const timeOutCheck = (
   { rate_limit: { requests_per_minute } }: SourceConfig,
   { unansweredOperations }: ReturnType<typeof startSourceCheck>,
@@ -233,12 +233,12 @@ const timeOutCheck = (
   const operations = unansweredOperations().join(' and ')
   return requests_per_minute !== undefined && acceptances > 0
     ? E.right([
-        `rate_limit.requests_per_minute (${requests_per_minute}) left no time to ask everything of ${operations}.`,
+        `rate_limit.requests_per_minute (${requests_per_minute}) left no time to finish checking ${operations}.`,
       ])
     : E.left(checkTimeoutFailure(operations, last))
 }
 
-/** Finds out what a run will meet, into `facts`; sends nothing after `end`, a time of `ticks`. */
+/** Probes what a run will meet and writes it into `facts`. Sends nothing after `end`, a time of `ticks`. */
 const probeSource = (
   config: SourceConfig,
   env: SourceEnv,
@@ -251,10 +251,7 @@ const probeSource = (
   return runProbes({ source: env, fetchPage: createSampleFetcher(env), send: createProbeGate(isOpen), ticks }, facts)
 }
 
-/**
- * The warnings without those of the first entity's refusal: what is known of all entities says the same, and for each
- * of them.
- */
+/** The warnings without those about the first entity: the findings already say the same for each refused entity. */
 const dropRefusals = (warnings: ReadonlyArray<string>, { entities }: ProbeFacts): ReadonlyArray<string> => {
   const unknown = entities !== undefined && E.isRight(entities) ? entities.right.unknown : []
   const refusals = windowOperations.flatMap(({ name }) => unknown.map(({ id }) => refusedEntityWarning(name, id)))
@@ -266,7 +263,7 @@ const probeReserve = 1_000
 
 const ticks = (): number => performance.now()
 
-/** How many requests the probes may make: all that a minute of the configured rate has left, where it is known. */
+/** How many requests the probes may make: what a minute of the configured rate has left, if it is limited. */
 const countProbeRequests = (config: SourceConfig): number => {
   const { requests_per_minute = Number.POSITIVE_INFINITY, redis_url } = config.rate_limit
   const checkRequests = minRequests + countOtherOperations(config)
@@ -284,9 +281,7 @@ const awaitUntil = async (result: Promise<unknown>, end: number): Promise<void> 
   await Promise.race([result, timeout]).finally(() => clearTimeout(timer))
 }
 
-/**
- * Checks the destination that a config describes, before a platform gives up on `check`; the result is what it found.
- */
+/** Checks the destination of a config before a platform gives up on `check`. Resolves to what it found. */
 export const checkDestinationConfig =
   (
     config: DestinationConfig,

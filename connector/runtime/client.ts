@@ -31,42 +31,42 @@ import type { ConnectionConfig, LocationLookupConfig, LookupPagingConfig } from 
 export type ServiceClient = {
   readonly send: HttpClient['send']
   /**
-   * Calls `listener` with the time until which the service makes us wait, in milliseconds since 1970; returns how to
-   * stop that.
+   * Calls `listener` with the time until which the service makes us wait, in milliseconds since 1970. Returns a
+   * function that stops the calls.
    */
   readonly onWait: (listener: (until: number) => void) => () => void
   /** Waits so many milliseconds, or until the client is closed. */
   readonly wait: Clock['wait']
-  /** Aborts the requests under way and closes the connections. */
+  /** Aborts the requests in flight and closes the connections. */
   readonly close: () => Promise<void>
 }
 
 /**
- * The failure of the first request of a check. Where no service is found, the address is the most likely cause: a
- * change of the config helps.
+ * The failure of a check's first request. If no service answers, the address is the likely cause, so the user should
+ * change the config.
  */
 export const toConnectionFailure = (error: ApiError, failure: Failure): Failure => {
   const code = error._tag === 'Network' || error._tag === 'Proxy' || error._tag === 'Token' ? error.code : undefined
   return code !== undefined && isUnreachableCode(code) ? { ...failure, _tag: 'Config' } : failure
 }
 
-/** The failure where another server answers instead of the service. */
+/** The failure if another server answers instead of the service. */
 export const otherServerFailure = (operation: string, why: string): Failure =>
   configFailure(
-    `${operation}: what answers at base_url is not the service (${why}). ` +
-      'Check base_url; a proxy or a login page may stand between.',
+    `${operation}: the server at base_url is not the service (${why}). ` +
+      'Check base_url; a proxy or a login page may be in between.',
   )
 
-/** Whether a service that is reached and accepts the token may have refused just what was asked for. */
+/** The service, although it accepts the token, may have refused only this request. */
 export const mayRefuseRequest = (error: ApiError): boolean =>
   error._tag === 'Http'
     ? ![401, 403].includes(error.status) && outageKind(error) === undefined
     : error._tag === 'Decode' || isRefusalInBody(error)
 
 /**
- * What is wrong where a request of nothing at all is answered so: the token or the permission is refused, or nobody
- * answers, be it for an outage or a rate limit, or for a page instead of the service. Undefined where the service may
- * refuse just that nothing was sent.
+ * What is wrong if an empty request fails with this error: the token or the permission is refused, or there is no
+ * usable answer because of an outage, a rate limit or a page from another server. Undefined if the service may only
+ * have refused that the request was empty.
  */
 export const findAccessFailure = (operation: string, error: ApiError): Failure | undefined => {
   if (error._tag === 'Decode' && error.isPage) return otherServerFailure(operation, 'it is a page in HTML')
@@ -75,7 +75,7 @@ export const findAccessFailure = (operation: string, error: ApiError): Failure |
 
 type ConnectionLimits = Pick<ConnectionConfig, 'rate_limit'>
 
-/** Client options with the environment variables that name proxies, so that no caller forgets them. */
+/** Client options, including the environment variables that name proxies so that no caller forgets them. */
 export type ServiceClientOptions = ClientOptions & Required<Pick<ClientOptions, 'proxyVariables'>>
 
 /** The client that a configuration describes; fails if one of its addresses is not allowed. */
@@ -93,7 +93,7 @@ export const createClient = (
     E.map(({ base, credentials }) => openClient({ ...config, base_url: base, credentials }, options)),
   )
 
-/** The credentials with a full `token_url`; fails if that is not allowed. */
+/** The credentials with a complete `token_url`; fails if that is not allowed. */
 const resolveCredentials = (
   base: URL,
   { credentials, allow_http }: ConnectionConfig,
@@ -140,20 +140,20 @@ const openClient = (
   }
 }
 
-/** What the requests of a check showed beside their answers. */
+/** What the requests of a check showed besides their answers. */
 export type Observations = {
   sends: number
   answers: number
-  /** Answers with a status below 400. */
+  /** Number of answers with a status below 400. */
   acceptances: number
   refusedForRate: number
   token: TokenReport | undefined
-  /** The service's clock minus ours lies between these, milliseconds: a Date has whole seconds. */
+  /** The range of the difference between the service's clock and ours, in milliseconds: a Date has whole seconds. */
   clock: readonly [least: number, most: number] | 'contradictory' | undefined
   rateLimitHeaders: Readonly<Record<string, string>>
 }
 
-/** Values of headers that hold nothing but numbers, names of units and separators. */
+/** Accepts header values made only of numbers, unit names and separators. */
 const rateLimitValue = /^[\w .,;:="/-]{1,80}$/
 
 /** Client options that observe the requests; `now`: milliseconds since 1970. */
@@ -186,7 +186,7 @@ export const observeRequests = (now: () => number) => {
       if (Number.isNaN(date) || Number(headers.age ?? 0) > 0) return
       if (seen.clock === 'contradictory') return
       const [least, most] = seen.clock ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
-      // The Date was written between sending and now.
+      // The Date was written between sending the request and now.
       const [low, high] = [Math.max(least, date - now()), Math.min(most, date + 1000 - (now() - millis))]
       seen.clock = low <= high ? [low, high] : 'contradictory'
     },
@@ -194,7 +194,7 @@ export const observeRequests = (now: () => number) => {
   return { seen, options }
 }
 
-/** How the pages of a lookup are asked for, as a config describes it. */
+/** How a lookup is paged, from its config. */
 export const toLookupPaging = ({
   page_param,
   first_page,
@@ -208,7 +208,7 @@ export const toLookupPaging = ({
   ...defined({ sizeParam: size_param, totalPagesPath: total_pages_path }),
 })
 
-/** The list of locations that a config names: its route, and where its records and pages are. */
+/** The list of locations in a config: its route, and where its records and pages are. */
 export const toLocationLookup = ({
   method,
   path,

@@ -24,18 +24,18 @@ import {
   toLocationLookup,
 } from './client'
 
-/** A config made ready to write: the client of its service and what the sinks need. */
+/** A config ready to write: the client of its service and what the sinks need. */
 export type ConfiguredDestination = Pick<ServiceClient, 'onWait' | 'close'> & { readonly target: SinkTarget }
 
-/** The largest answer that is accepted, in MB: an answer holds no more than an outcome for each record of a batch. */
+/** The largest accepted answer, in MB. An answer holds at most one outcome per record of a batch. */
 const maxResponseMb = 64
 
-/** How often an unanswered batch is sent; `suspect`: the parts of a batch that the service failed on. */
+/** How often an unanswered batch is sent; `suspect`: parts of a batch on which the service failed. */
 const sendAttempts = { normal: 6, suspect: 2 }
 
 /**
- * Fails if the address is not allowed or the ledger cannot be read or written. `warn` and `inform` take messages for
- * people.
+ * Fails if the address is not allowed or the ledger cannot be read or written. `warn` and `inform` receive messages for
+ * the user.
  */
 export const openDestination = (
   config: DestinationConfig,
@@ -61,18 +61,18 @@ export const openDestination = (
     }),
   )
 
-/** Fails where deactivations need a list that is not configured. */
+/** Fails if deactivations need a list that is not configured. */
 const checkReconcile = ({ reconcile, lookups }: DestinationConfig): E.Either<Failure, void> =>
   reconcile.deactivate_unlisted && lookups.locations === undefined
     ? E.left(
         configFailure(
           'The config is wrong: reconcile.deactivate_unlisted needs ' +
-            'lookups.locations, the list that tells which locations there are.',
+            'lookups.locations, the list of existing locations.',
         ),
       )
     : E.right(undefined)
 
-/** Reads the list of locations that the config names. A list that may lack locations is no list to plan against. */
+/** Reads the configured list of locations. A list that may be incomplete is rejected, since no plan can rely on it. */
 const createServiceListReader = (
   { lookups }: DestinationConfig,
   { send }: ServiceClient,
@@ -122,7 +122,7 @@ const createTarget = (
   ledger: O.Option<LocationLedger>,
   log: Pick<SinkTarget, 'warn' | 'inform'>,
 ): SinkTarget => ({
-  // Only `resend` repeats requests: the client does not repeat visits, and would multiply the attempts for locations.
+  // Only `resend` repeats requests. The client does not repeat visits, and would multiply the attempts for locations.
   api: config.dry_run ? dryRunApi : createApi((route) => client.send({ ...route, idempotent: false })),
   resend: (isSuspect) =>
     resendUnanswered(
@@ -151,7 +151,7 @@ const createTarget = (
 
 type ObjectName = keyof SinkTarget['mapping']
 
-/** The objects that the config configures; both if it configures none. */
+/** The objects that the config configures, or both if it configures none. */
 const listUsedObjects = ({ lookups, mapping, reconcile, streams }: DestinationConfig): ReadonlyArray<ObjectName> => {
   const names = (['visit_records', 'locations'] as const).filter(
     (name) =>
@@ -163,8 +163,8 @@ const listUsedObjects = ({ lookups, mapping, reconcile, streams }: DestinationCo
 }
 
 /**
- * Sends an empty array for each object used, since the service has no better way to check. A refusal of the request
- * itself means that permission is not denied.
+ * Sends an empty array for each object used, since the service has no better way to check. If it only refuses the empty
+ * request, permission is not denied.
  */
 export const checkDestination =
   (

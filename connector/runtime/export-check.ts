@@ -11,27 +11,27 @@ import { createDeletionFetcher, deletionExportOperation, reviewExportOperation, 
 /** A failure, or warnings. */
 export type CheckVerdict = E.Either<Failure, ReadonlyArray<string>>
 
-/** One of the two exports, as a check asks it for a few rows. */
+/** One of the two exports and its parameters for a check, which asks for a few rows. */
 type CheckedExport = {
   readonly name: string
   readonly hasMentionTime: boolean
   readonly fetch: FetchPage
 }
 
-/** Pages of the review export, with nothing of a review but its key and cursor checked. */
+/** Fetches pages of the review export, checking only the key and cursor of each review. */
 export const createSampleFetcher = ({ api }: SourceEnv): FetchPage =>
   createReviewFetcher(
     api,
     createCutter({ codec: Review, list: 'reviews', primaryKey: 'id', cursor: 'modifiedTime', undeclared: 'drop' }),
   )
 
-/** The review export first: its answer also shows whether the service and the token work. */
+/** The review export comes first: its answer also shows that the service and the token work. */
 export const listExports = (source: SourceEnv): readonly [CheckedExport, ...ReadonlyArray<CheckedExport>] => [
   { ...reviewExportOperation, fetch: createSampleFetcher(source) },
   { ...deletionExportOperation, fetch: createDeletionFetcher({ api: source.api, onUnknown: 'drop' }) },
 ]
 
-/** The failure for an error: a wait that is too long for a check may be short enough for a run. */
+/** Converts an error to a failure. A wait that is too long for a check may be short enough for a run. */
 export const toCheckFailure = (operation: string, error: ApiError): Failure =>
   error._tag === 'Wait'
     ? transientFailure(
@@ -42,7 +42,7 @@ export const toCheckFailure = (operation: string, error: ApiError): Failure =>
 
 const sampleSize = 10
 
-/** The rows that changed from a time on, in milliseconds. */
+/** Fetches the rows that changed since a time, in milliseconds. */
 export const fetchSample = (
   { fetch }: CheckedExport,
   { filters }: SourceEnv,
@@ -51,20 +51,20 @@ export const fetchSample = (
 ): TaskEither<ApiError, ExportPage> =>
   fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit: sampleSize })
 
-/** Far enough ahead that nothing can have changed later; in milliseconds. */
+/** Far enough ahead that nothing can have changed later; milliseconds. */
 export const oneDay = 86_400_000
 
 /**
- * The service's specification does not say how an offset beyond the last row is answered; the same request without an
+ * The specification does not say how the service answers an offset beyond the last row. The same request without an
  * offset has just succeeded.
  */
 const isBadRequest = (error: ApiError): boolean => error._tag === 'Http' && error.status === 400
 
-/** A row that the service leaves out though it passes the filter. */
+/** A row that the service leaves out although it matches the filter. */
 type LeftOutRow = {
   /** When it changed. */
   readonly time: number
-  /** Whether it comes if a lookback is subtracted from the time asked for. */
+  /** The row comes once a lookback is subtracted from the time. */
   readonly isCovered: boolean
 }
 
@@ -72,8 +72,8 @@ const hasRow = (page: ExportPage, row: CutRecord): boolean =>
   page.rows.some(({ id, modifiedTime }) => id === row.id && modifiedTime === row.modifiedTime)
 
 /**
- * Asks for what changed since a second before the newest row, which must come. A filter only takes rows away, so a row
- * of the first page stays on it, unless the service has no order or the row has changed.
+ * Asks for changes since one second before the newest row, which must come. A filter only removes rows, so a row of the
+ * first page stays on it unless the service has no order or the row has changed.
  */
 const findLeftOutRow = (
   exported: CheckedExport,
@@ -102,28 +102,28 @@ const findLeftOutRow = (
 }
 
 const describeLeftOut = (name: string, time: number, remedy: string): string =>
-  `${name}: asked for what changed after ${toInstant(time - 1000)}, the service leaves out a row that changed ` +
-  `at ${toInstant(time)}. It may read modifiedTimeFrom in a time zone of its own, not as UTC. ${remedy}`
+  `${name}: asked for changes after ${toInstant(time - 1000)}, the service leaves out a row that changed ` +
+  `at ${toInstant(time)}. It may read modifiedTimeFrom in its own time zone, not as UTC. ${remedy}`
 
-/** Rows that are dated after the service's own time; one alone may be a mistake. */
+/** Warns of rows dated after the service's own time. One such row may be a mistake. */
 const warnOfEarlyDate = ({ name }: CheckedExport, { lookback }: SourceEnv, early: ExportPage): ReadonlyArray<string> =>
   early.rows.length < 2
     ? []
     : [
         `${name}: rows are dated more than lookback_minutes (${lookback / 60_000}) ` +
-          'after the Date of the answers. A run reads up to that Date, so changes ' +
-          'arrive late by as much; ask the operator of the service to set its clocks.',
+          'after the Date of the answers. A run reads up to that Date, so ' +
+          'changes arrive that much later; ask the operator of the service to set its clocks.',
       ]
 
-/** The first rows of an export, and what else it was asked for to see whether it obeys its parameters. */
+/** The first rows of an export, and the answers that show if it obeys its parameters. */
 type ExportSamples = {
   readonly page: ExportPage
-  /** What changed from tomorrow on: nothing, if the service obeys. */
+  /** The changes from tomorrow on: none, if the service obeys. */
   readonly later: ExportPage
   readonly leftOut: LeftOutRow | undefined
-  /** The rows dated more than a lookback after the service's own time; undefined: not asked for. */
+  /** The rows dated more than a lookback after the service's own time; undefined if not requested. */
   readonly early: ExportPage | undefined
-  /** The rows behind those of `page`. */
+  /** The rows after those of `page`. */
   readonly next: ReadonlyArray<CutRecord>
 }
 
@@ -155,14 +155,14 @@ const fetchSamples = (
     ),
   )
 
-/** How the service ignores a parameter without which a run would read everything, or the same rows, again and again. */
+/** Names an ignored parameter without which a run would read everything, or the same rows, again and again. */
 const findIgnoredParameter = ({ page, later, next }: ExportSamples, { startDate }: SourceEnv): string | undefined => {
   if (later.rows.length > 0)
     return 'ignores modifiedTimeFrom: it answers rows though the time asked for lies in the future'
   if (page.rows.some(({ modifiedTime }) => modifiedTime < startDate - 1000))
     return 'ignores modifiedTimeFrom: it answers rows from before start_date'
   if (next.length > 0 && next.every(({ id }, i) => id === page.rows[i]?.id))
-    return 'ignores offset: it answers the same rows at another one'
+    return 'ignores offset: it answers the same rows at another offset'
   return undefined
 }
 
@@ -180,7 +180,7 @@ const judgeSamples = (exported: CheckedExport, source: SourceEnv, samples: Expor
         describeLeftOut(
           name,
           leftOut.time,
-          'Runs would lose rows. Set lookback_minutes to more than the distance of the ' +
+          'Runs would lose rows. Set lookback_minutes to more than the offset of the ' +
             'zone from UTC (1440 covers every zone), or ask the operator of the service.',
         ),
       ),
@@ -190,16 +190,16 @@ const judgeSamples = (exported: CheckedExport, source: SourceEnv, samples: Expor
     ...(early === undefined ? [] : warnOfEarlyDate(exported, source, early)),
     ...chooseCutoff(page.servedAt, source.now())[1].map(({ message }) => message),
     ...(page.narrowerFilters ?? []).map(
-      (key) => `${name}: the service applies a narrower ${key} than the config asks.`,
+      (key) => `${name}: the service applies a narrower ${key} than the config asks for.`,
     ),
-    // A run asks for more than the default where the operation has the parameters for it.
+    // A run asks for wider bounds than the default if the operation has parameters for them.
     ...(!hasMentionTime && leavesOutRows({}, boundsOf(page.filter), page.servedAt ?? source.now())
-      ? [`${name}: the service leaves out rows by a default of its own. Ask its operator.`]
+      ? [`${name}: the service leaves out rows by its own default. Ask its operator.`]
       : []),
   ])
 }
 
-/** Checks the first rows, which are `sample`, and that the service obeys modifiedTimeFrom and offset. */
+/** Checks the first rows (`sample`), and that the service obeys modifiedTimeFrom and offset. */
 export const checkExport = (
   exported: CheckedExport,
   source: SourceEnv,

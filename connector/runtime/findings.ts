@@ -7,11 +7,11 @@ import type { Observations } from './client'
 import type { CountFacts, PageFacts, Probed, ProbeFacts, RowOrder, WindowFacts } from './probe'
 import { formatTimeLeft } from './range-estimate'
 
-/** Something that a check has found out about the service. `value`: for programs; null where it is not known. */
+/** Something that a check found out about the service. `value`: for programs; null if unknown. */
 export type Finding = {
   readonly finding: string
   readonly isKnown: boolean
-  /** One clause, for people. */
+  /** One clause, for the user. */
   readonly text: string
   readonly value: unknown
 }
@@ -19,7 +19,7 @@ export type Finding = {
 const known = (finding: string, text: string, value: unknown): Finding => ({ finding, isKnown: true, text, value })
 const unknown = (finding: string, text: string): Finding => ({ finding, isKnown: false, text, value: null })
 
-/** What a check has found out, in the order in which a person needs it. */
+/** What a check found out, in the order in which a user needs it. */
 export const describeFindings = (
   config: SourceConfig,
   { pages, count, entities, windows }: ProbeFacts,
@@ -39,11 +39,11 @@ export const describeFindings = (
   ]
 }
 
-/** The service's time by its answers, or by the clock here where they do not show it; milliseconds. */
+/** The service's time according to its answers, or the local clock if they do not show it; milliseconds. */
 export const estimateServiceTime = ({ clock }: Observations, now: number): number =>
   clock === undefined || clock === 'contradictory' ? now : now + (clock[0] + clock[1]) / 2
 
-/** What a person should change, by what was found out. */
+/** What the user should change, judging by the findings. */
 export const listFindingWarnings = ({ entities }: ProbeFacts): ReadonlyArray<string> => {
   const missing = entities !== undefined && E.isRight(entities) ? entities.right.unknown : []
   return missing.map(
@@ -59,7 +59,7 @@ const describeError = (error: ProbeError | undefined): string => {
   switch (error?._tag) {
     case undefined:
     case 'Stopped':
-      return 'there was no time for it'
+      return 'there was no time to check'
     case 'Failed':
       return 'export reviews fails'
     case 'Http':
@@ -72,22 +72,22 @@ const describeError = (error: ProbeError | undefined): string => {
     case 'Wait':
       return `the service asks to wait ${Math.ceil(error.wait / 1000)} s`
     default:
-      return 'the answer was not what was asked for'
+      return 'the answer did not match the request'
   }
 }
 
 const describeProbed = <A>(finding: string, probed: Probed<A>, describe: (facts: A) => Finding): Finding =>
   probed !== undefined && E.isRight(probed)
     ? describe(probed.right)
-    : unknown(finding, `not found out: ${describeError(probed?.left)}`)
+    : unknown(finding, `unknown: ${describeError(probed?.left)}`)
 
 const describeToken = ({ credentials }: SourceConfig, report: TokenReport | undefined): Finding => {
   if (credentials.auth_type === 'access_token')
     return unknown(
       'token',
-      'fixed in credentials.access_token; when it expires cannot be found out, a refusal (401) is its only sign',
+      'fixed in credentials.access_token; its expiry is unknown until the service refuses it (401)',
     )
-  if (report === undefined) return unknown('token', `not found out: ${describeError(undefined)}`)
+  if (report === undefined) return unknown('token', `unknown: ${describeError(undefined)}`)
   const { form, expiry, lifetime, renewal } = report
   const { encoding, id_field, secret_field } = form
   const sent = encoding === 'basic' ? 'Basic authorization' : `${encoding} with ${id_field} and ${secret_field}`
@@ -95,9 +95,9 @@ const describeToken = ({ credentials }: SourceConfig, report: TokenReport | unde
   const text =
     lifetime === undefined
       ? expiry === undefined
-        ? `issued for ${sent}; its lifetime is unknown, the answer gives none, so it is ${renewed}`
-        : `issued for ${sent}; its lifetime is unknown, since the expiry ` +
-          `in the answer is none within a day, so it is ${renewed}`
+        ? `issued for ${sent}; the answer gives no lifetime, so it is ${renewed}`
+        : `issued for ${sent}; its lifetime is unknown, since the answer gives ` +
+          `no expiry within a day, so it is ${renewed}`
       : `issued for ${sent}; lives ${formatTimeLeft(lifetime)} (the answer gives ${describeExpiry(expiry)}), ${renewed}`
   return known('token', text, {
     form,
@@ -114,15 +114,15 @@ const describeExpiry = (expiry: unknown): string => {
 
 const describeClock = (clock: Observations['clock']): Finding => {
   if (clock === undefined)
-    return unknown('clock', 'not found out: no answer has a Date header, so each run leaves out the last 5 minutes')
+    return unknown('clock', 'unknown: no answer has a Date header, so each run leaves out the last 5 minutes')
   if (clock === 'contradictory')
-    return unknown('clock', 'cannot be told: the Date headers of the answers contradict each other')
+    return unknown('clock', 'unknown: the Date headers of the answers contradict each other')
   const [least, most] = clock
   const seconds = Math.round((least + most) / 2000)
   if (least <= 1000 && most >= -1000) return known('clock', 'the same as here, to the second', 0)
   return seconds > 0
-    ? known('clock', `the service's is ${seconds} s ahead of the one here; a run goes by the service's`, seconds)
-    : known('clock', `the service's is ${-seconds} s behind the one here; a run goes by the service's`, seconds)
+    ? known('clock', `the service's is ${seconds} s ahead of the one here; a run uses the service's`, seconds)
+    : known('clock', `the service's is ${-seconds} s behind the one here; a run uses the service's`, seconds)
 }
 
 const describeRateLimit = ({ answers, refusedForRate, rateLimitHeaders }: Observations): Finding => {
@@ -131,8 +131,8 @@ const describeRateLimit = ({ answers, refusedForRate, rateLimitHeaders }: Observ
   return known(
     'rate limit',
     headers.length === 0
-      ? `no headers of one in ${answers} answers${refused}`
-      : `told as ${headers.join(', ')}${refused}`,
+      ? `no rate-limit headers in ${answers} answers${refused}`
+      : `reported as ${headers.join(', ')}${refused}`,
     { headers: rateLimitHeaders, answers_429: refusedForRate },
   )
 }
@@ -155,7 +155,7 @@ const describePageSize = ({ asked, rows: [first, second], echoedLimit, ending }:
       ...value,
       clamp: echoedLimit,
     })
-  return unknown('page size', `${asks}, and no more after it: whether the service clamps larger pages cannot be told`)
+  return unknown('page size', `${asks}, and no more after it: unknown if the service clamps larger pages`)
 }
 
 const orderTexts: Readonly<Record<RowOrder, readonly [text: string, value: string | null]>> = {
@@ -163,23 +163,23 @@ const orderTexts: Readonly<Record<RowOrder, readonly [text: string, value: strin
   descending: ['by modifiedTime, newest first', 'modified_time_descending'],
   'by id': ['by id', 'id'],
   none: ['neither by modifiedTime nor by id; a run needs no order', 'none'],
-  'one time': ['cannot be told: all rows have one modifiedTime', null],
-  'one row': ['cannot be told from one review', null],
-  'no rows': ['cannot be told: there are no reviews', null],
+  'one time': ['unknown: all rows have the same modifiedTime', null],
+  'one row': ['unknown: there is only one review', null],
+  'no rows': ['unknown: there are no reviews', null],
 }
 
 const describeOrder = (order: RowOrder, rows: number): Finding => {
   const [text, value] = orderTexts[order]
   return value === null
     ? unknown('order', text)
-    : known('order', `${text}, as far as ${formatCount(rows)} rows show it`, value)
+    : known('order', `${text}, as far as ${formatCount(rows)} rows show`, value)
 }
 
 const describeEntities = ({ entities }: SourceConfig, probed: ProbeFacts['entities']): ReadonlyArray<Finding> => {
   if (entities.person_ids.length + entities.location_ids.length + entities.entity_ids.length === 0) return []
   return [
     describeProbed('entities', probed, ({ total, unknown: missing, unasked }) => {
-      const rest = unasked === 0 ? '' : `; ${unasked} were not asked for`
+      const rest = unasked === 0 ? '' : `; ${unasked} were not checked`
       const names = missing.map(({ key, id, reason }) => `${id} in ${key} (${reason})`)
       const value = { total, unknown: missing.map(({ key, id }) => ({ key, id })), unasked }
       return missing.length === 0
@@ -195,7 +195,7 @@ const describeEntities = ({ entities }: SourceConfig, probed: ProbeFacts['entiti
 
 const describeWindow = ({ operation, evidence }: WindowFacts): Finding => {
   const described = describeProbed('windows', evidence, (found) => {
-    if (found === undefined) return unknown('windows', `cannot be told: the entity has no rows of ${probedDays} days`)
+    if (found === undefined) return unknown('windows', `unknown: the entity has no rows in the last ${probedDays} days`)
     return known('windows', `${found ? 'uses' : 'ignores'} fromDate and toDate, as the rows show`, {
       operation,
       used: found,
@@ -213,14 +213,14 @@ const describeCount = (since: string, { min, max, limit }: CountFacts): Finding 
     limit?._tag === 'Refused'
       ? `the service refuses offset ${formatCount(limit.offset)}`
       : limit?._tag === 'Repeated'
-        ? `the service answers offset ${formatCount(limit.offset)} with a row of another one`
+        ? `the service answers offset ${formatCount(limit.offset)} with a row of another offset`
         : describeError(limit?._tag === 'Stopped' ? limit.error : undefined)
   return known('reviews', `at least ${least} since start_date: ${why}`, value)
 }
 
 /**
- * How long the pages of the export take at the rate of the two that were read, one at a time or as many at once as a
- * run asks for.
+ * Estimates the first sync from the two pages that were read, requested one at a time or with as many at once as a run
+ * uses.
  */
 const describeFirstSync = (
   pages: Probed<PageFacts>,
@@ -228,7 +228,7 @@ const describeFirstSync = (
   { requests_per_minute, max_concurrency }: SourceConfig['rate_limit'],
 ): Finding => {
   if (pages === undefined || E.isLeft(pages) || count === undefined || E.isLeft(count))
-    return unknown('first sync', 'not found out, since it follows from the number of reviews')
+    return unknown('first sync', 'unknown, since it depends on the number of reviews')
   const { rows, millis } = pages.right
   const { min, max } = count.right
   const largest = Math.max(...rows)
@@ -248,7 +248,7 @@ const describeFirstSync = (
     'first sync',
     `${duration}: ${formatCount(pageCount)} page${pageCount === 1 ? '' : 's'} of ` +
       `${formatCount(largest)} at ${(pageMillis / 1000).toFixed(2)} s as measured ` +
-      `here, up to ${max_concurrency} at once${rate}; loading the rows comes on top`,
+      `here, up to ${max_concurrency} at once${rate}, plus the time to load the rows`,
     { seconds_at_least: least, seconds_at_most: most ?? null },
   )
 }

@@ -1,8 +1,8 @@
 /**
- * Connects a configuration with the service and the streams, and runs the result. In goes a configuration (config) with
- * what the command line adds; out come messages for a consumer (`consumeMessages` of the kit, `syncSnapshot`), records
- * accepted by the service (`runWrite`), or the findings of a check. What the room needs DuckDB for is loaded when it is
- * used.
+ * Connects a config with the service and the streams, and runs the result.
+ * In: a config, with what the command line adds. Out: messages for a consumer (`consumeMessages` of the kit,
+ * `syncSnapshot`), records accepted by the service (`runWrite`), or the findings of a check. DuckDB is loaded only when
+ * it is used.
  */
 export { type CheckStep, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
 export type { Finding } from './findings'

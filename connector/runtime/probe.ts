@@ -16,7 +16,7 @@ import {
 } from '../streams'
 import { mayRefuseRequest } from './client'
 
-/** What a probe has found; undefined: it was not begun or has not ended. */
+/** What a probe found; undefined: it has not started or not finished. */
 export type Probed<A> = E.Either<ProbeError, A> | undefined
 
 export type RowOrder = 'ascending' | 'descending' | 'by id' | 'none' | 'one time' | 'one row' | 'no rows'
@@ -24,20 +24,22 @@ export type RowOrder = 'ascending' | 'descending' | 'by id' | 'none' | 'one time
 /** The first two pages of the export, as a run asks for them. */
 export type PageFacts = {
   readonly asked: number
-  /** Rows of the first page, and of the second. */
+  /** Number of rows on the first and on the second page. */
   readonly rows: readonly [number, number]
-  /** Different rows of both. */
+  /** Number of different rows on both pages. */
   readonly distinct: number
-  /** Whether there are no others; undefined: there may be. An error: the second page did not come. */
+  /**
+   * 'seen' if the end of the list was seen; undefined: there may be more rows. An error: the second page did not come.
+   */
   readonly ending: 'seen' | ProbeError | undefined
   /** The limit in the echo of the first answer. */
   readonly echoedLimit?: number
   readonly order: RowOrder
-  /** Of the pages that have rows, one after the other. */
+  /** Time per page that has rows, fetched one after the other. */
   readonly millis: number
 }
 
-/** How many reviews there are: at least `min`, at most `max`; without `max`, `limit` says why there may be more. */
+/** The number of reviews: at least `min`, at most `max`. Without `max`, `limit` says why there may be more. */
 export type CountFacts = {
   readonly min: number
   readonly max?: number
@@ -48,7 +50,7 @@ export type CountFacts = {
 
 export type WindowFacts = { readonly operation: string; readonly evidence: Probed<boolean | undefined> }
 
-/** What the probes have found so far; they fill it in as they go, so that a check can end at any time. */
+/** What the probes have found so far. They fill it in as they go, so that a check can end at any time. */
 export type ProbeFacts = {
   pages: Probed<PageFacts>
   count: Probed<CountFacts>
@@ -63,18 +65,18 @@ type ProbeEnv = {
   readonly source: SourceEnv
   readonly fetchPage: FetchPage
   readonly send: ProbeGate
-  /** Milliseconds of a clock that only runs forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly ticks: () => number
 }
 
-/** Sends requests while `isOpen`. */
+/** Sends requests as long as `isOpen` returns true. */
 export const createProbeGate =
   (isOpen: () => boolean): ProbeGate =>
   (request) =>
   async () =>
     isOpen() ? request() : E.left({ _tag: 'Stopped' })
 
-/** Finds out what a run will meet. */
+/** Finds out what a run will meet, into `facts`. */
 export const runProbes = async (env: ProbeEnv, facts: ProbeFacts): Promise<void> => {
   const { source, send } = env
   facts.pages = await measurePages(env)()
@@ -85,7 +87,7 @@ export const runProbes = async (env: ProbeEnv, facts: ProbeFacts): Promise<void>
   if (E.isRight(facts.pages)) facts.count = await countReviews(env, facts.pages.right)()
 }
 
-/** Asks both feedback operations for a window of the first entity that is not unknown. */
+/** Probes a window of the first known entity with both feedback operations. */
 const probeWindows = async ({ source, send }: ProbeEnv, entities: Probed<EntityFacts>) => {
   const unknown = entities !== undefined && E.isRight(entities) ? entities.right.unknown : []
   const entity = listConfiguredEntities(source).find(
@@ -112,7 +114,7 @@ const fetchRows = (
 
 type RowKey = Pick<CutRecord, 'id' | 'modifiedTime'>
 
-/** The keys of a page, whose bytes are then given back. */
+/** The keys of a page. Releases the page's bytes. */
 const takeKeys = (page: ExportPage): ReadonlyArray<RowKey> => {
   const keys = page.rows.map(({ id, modifiedTime }) => ({ id, modifiedTime }))
   page.release?.()
@@ -131,7 +133,7 @@ const measurePages = (env: ProbeEnv): TaskEither<ProbeError, PageFacts> => {
     let [second, ending]: [ReadonlyArray<RowKey>, PageFacts['ending']] = [[], 'seen']
     if (first.length > 0) {
       const next = await fetchRows(env, first.length, asked)()
-      // An offset behind the end may be refused, and a short page is the end.
+      // The service may refuse an offset after the end, and a short page is the end.
       if (E.isLeft(next)) ending = isShort && isOffsetRefusal(next.left) ? 'seen' : next.left
       else {
         second = takeKeys(next.right)
@@ -145,7 +147,7 @@ const measurePages = (env: ProbeEnv): TaskEither<ProbeError, PageFacts> => {
       asked,
       rows: [first.length, second.length],
       distinct: ids.size + more,
-      // An offset behind the end may be answered with rows that came before.
+      // The service may answer an offset after the end with rows that it already returned.
       ending: second.length > 0 && more === 0 ? 'seen' : ending,
       ...defined({ echoedLimit: page.right.filter.limit ?? undefined }),
       order: findOrder(more === 0 ? first : [...first, ...second]),
@@ -154,7 +156,7 @@ const measurePages = (env: ProbeEnv): TaskEither<ProbeError, PageFacts> => {
   }
 }
 
-/** The order that the rows show. */
+/** Finds the order of the rows. */
 const findOrder = (rows: ReadonlyArray<RowKey>): RowOrder => {
   const [first] = rows
   if (first === undefined) return 'no rows'
@@ -168,24 +170,24 @@ const findOrder = (rows: ReadonlyArray<RowKey>): RowOrder => {
   return keeps((a, b) => a.modifiedTime >= b.modifiedTime) ? 'descending' : 'none'
 }
 
-/** Whether the service may have refused the offset, and not the request as such. */
+/** The service may have refused the offset, not the request as such. */
 const isOffsetRefusal = (error: ProbeError): boolean => {
   if (error._tag === 'Stopped' || error._tag === 'Failed' || (error._tag === 'Http' && error.status < 400)) return false
   return mayRefuseRequest(error)
 }
 
-/** No probe goes further than this offset. */
+/** The largest offset that a probe requests. */
 const maxOffset = 100_000_000
 
-/** A count is good enough once it is known to within this fraction. */
+/** Counting stops once the count is known to within this fraction. */
 const countPrecision = 0.15
 
-/** What single rows at some offsets have shown; Infinity: no offset was empty, or refused. */
+/** What single rows at some offsets have shown. Infinity: no offset was empty, or none was refused. */
 type Bounds = { readonly min: number; readonly empty: number; readonly refused: number }
 
 /**
- * Counts the rows by asking for single ones further and further back, and then between: an answer does not say how
- * many there are. Holds whatever the order of the rows is.
+ * Counts the rows, which no answer states, by requesting single rows further and further back, and then in between.
+ * Works for any order of the rows.
  */
 const countReviews = (env: ProbeEnv, { distinct, ending }: PageFacts): TaskEither<ProbeError, CountFacts> => {
   if (ending === 'seen') return TE.right({ min: distinct, max: distinct })
@@ -216,14 +218,14 @@ const countReviews = (env: ProbeEnv, { distinct, ending }: PageFacts): TaskEithe
   }
 }
 
-/** Where rows came from behind an offset that was empty or refused, that answer was wrong or is out of date. */
+/** If rows came from an offset after an empty or refused one, that answer was wrong or outdated. */
 const toConsistent = ({ min, empty, refused }: Bounds): Bounds => ({
   min,
   empty: empty < min ? Number.POSITIVE_INFINITY : empty,
   refused: refused < min ? Number.POSITIVE_INFINITY : refused,
 })
 
-/** The next offsets to ask for, at most `count`; none once the bounds are close enough. */
+/** The next offsets to request, at most `count`; none once the bounds are close enough. */
 const chooseOffsets = ({ min, empty, refused }: Bounds, count: number): ReadonlyArray<number> => {
   const end = Math.min(empty, refused)
   if (end === Number.POSITIVE_INFINITY)

@@ -1,23 +1,25 @@
 /** Milliseconds since 1970. */
 export type TimeRange = { readonly from: number; readonly to: number }
 
-/** How much of a range of time a list has covered, by the times of some of its rows. */
+/** Estimates how much of a time range a list has covered from the times of some of its rows. */
 export type RangeEstimate = {
   readonly add: (time: number) => void
-  /** From 0 to 1: now, and when this run began. Undefined where the rows keep no order of time. */
+  /** From 0 to 1: now, and when this run began. Undefined if the rows are not in order of time. */
   readonly covered: () => { readonly now: number; readonly before: number } | undefined
 }
 
-/** A list that falls back by more than this fraction of the range has another order, as by source and then time. */
+/**
+ * A list that falls back by more than this fraction of the range has another order, such as by source and then time.
+ */
 const maxFallback = 0.05
 
-/** `asked`: what the list covers in the end. `earlier`: what runs before have read of it. */
+/** `asked`: what the list covers in the end. `earlier`: what earlier runs have read of it. */
 export const createRangeEstimate = (asked: TimeRange, earlier: TimeRange | undefined): RangeEstimate => {
   let [first, last]: (number | undefined)[] = []
   /** How often the time moved forward and back from one row to the next. */
   let [forward, back] = [0, 0]
   let [highest, lowest] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
-  /** The longest ways back from the highest time and from the lowest. */
+  /** The largest distance back from the highest time, and up from the lowest. */
   let [fall, rise] = [0, 0]
   return {
     add: (time) => {
@@ -43,7 +45,7 @@ export const createRangeEstimate = (asked: TimeRange, earlier: TimeRange | undef
   }
 }
 
-/** A time of milliseconds in words, such as `2 min`. */
+/** A duration in milliseconds in words, such as `2 min`. */
 export const formatTimeLeft = (millis: number): string => {
   const seconds = Math.round(millis / 1000)
   if (seconds < 60) return `${seconds} s`

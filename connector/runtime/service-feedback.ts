@@ -10,17 +10,17 @@ import { nextWindowFrom, readEntityCursors, type SourceEnv, streams } from '../s
 export const auditedFeedbackStreams: ReadonlyArray<string> = ['comments', 'transparency_reviews']
 
 /**
- * As of when the entities of a feedback stream are compared: as of one time (milliseconds), or as each is read up to in
- * a state; else as of now.
+ * The time up to which the entities of a feedback stream are compared: one time (milliseconds), or up to where each is
+ * read in a state; otherwise now.
  */
 type FeedbackCutoff = { readonly cutoff?: number; readonly state?: unknown }
 
-/** What an audit reads of a feedback stream; and, once it is read, the state of that reading. */
+/** What an audit reads of a feedback stream, and, once it is read, the state of that reading. */
 export type EntityService = ServiceFeedback & { readonly state: () => unknown }
 
 /**
- * Reads the rows of each entity as the stream itself does. `onWarning` gets what a run would warn of, such as an entity
- * that the service refuses. Throws for a stream that is not in `auditedFeedbackStreams`.
+ * Reads the rows of each entity as the stream does. `onWarning` gets what a run would warn of, such as an entity that
+ * the service refuses. Throws for a stream that is not in `auditedFeedbackStreams`.
  */
 export const createFeedbackService = (
   source: SourceEnv,

@@ -35,7 +35,7 @@ import {
   toReadEnv,
 } from '../streams'
 
-/** Reads the ids and times of the service's reviews, for `feedback verify` to compare with those in a snapshot. */
+/** Reads the ids and times of the service's reviews, which `feedback verify` compares with those in a snapshot. */
 export const createReviewService = (source: SourceEnv): ServiceReviews => ({
   startDate: source.startDate,
   planNextRead: (stream, state) => planNextRead(source, stream, state),
@@ -48,8 +48,8 @@ export const createReviewService = (source: SourceEnv): ServiceReviews => ({
 })
 
 /**
- * Reads everything of an export since the start date, by a scan that misses nothing. `streamNames`: what the pages are
- * cut for.
+ * Reads everything of an export since the start date, in a scan that misses nothing. `streamNames`: the streams for
+ * which pages are cut.
  */
 const scanExport = <Item>(operation: ExportDefinition<Item>, source: SourceEnv, streamNames: ReadonlyArray<string>) =>
   read(toReadEnv(operation, source, operation.fetch(source, streamNames)))({
@@ -58,7 +58,7 @@ const scanExport = <Item>(operation: ExportDefinition<Item>, source: SourceEnv, 
     resumeToken: O.none,
   })
 
-/** The streams that `feedback audit` compares: the exports, and what lies in a review and carries its version. */
+/** The streams that `feedback audit` compares: the exports, and parts of a review that carry its version. */
 export const auditedStreams: ReadonlyArray<string> = streams
   .filter(({ primaryKey }) => primaryKey[0] === 'reviewId')
   .map(({ name }) => name)
@@ -66,8 +66,8 @@ export const auditedStreams: ReadonlyArray<string> = streams
   .sort()
 
 /**
- * Reads which versions a stream has of each review, and how many rows of it; of the reviews `withMention` also when
- * they were written; `digest`: what is to be known of the content of the rows. Throws for a stream that is not in
+ * Reads which versions a stream has of each review, and how many rows; for the reviews `withMention`, also when they
+ * were written. `digest`: what to learn about the content of the rows. Throws for a stream that is not in
  * `auditedStreams`.
  */
 export const createVersionService = (
@@ -108,7 +108,7 @@ export const createVersionService = (
   }
   const base = { stream: name, startDate: source.startDate }
   return stream.reader.name === deletionExportOperation.name
-    ? // A review that is restored leaves the list of deletions.
+    ? // A restored review disappears from the list of deletions.
       {
         ...base,
         versions: readVersions(deletionExportOperation),
@@ -118,10 +118,10 @@ export const createVersionService = (
     : { ...base, versions: readVersions(reviewExportOperation), changedSince, deletedSince }
 }
 
-/** The streams of what reviews name, which `feedback audit` compares with what the newest reviews name. */
+/** The streams of things that reviews name; `feedback audit` compares them with what the newest reviews name. */
 export const auditedDimensions: ReadonlyArray<string> = ['locations', 'providers', 'sources', 'categories', 'questions']
 
-/** Reads what each review names that a load has read. Throws for a stream that is not in `auditedDimensions`. */
+/** Reads what each review of a load names. Throws for a stream that is not in `auditedDimensions`. */
 export const createDimensionService = (
   source: SourceEnv,
   name: string,
@@ -143,7 +143,7 @@ export const createDimensionService = (
       scanExport(reviewExportOperation, source, [name]),
       flatMapFeed(({ rows, completion }) => [
         {
-          // A projection of its own for each review, since one remembers what it has given.
+          // Each review needs its own projection, since a projection remembers what it has returned.
           rows: rows.filter(isLoaded).flatMap((row) => stream.projector()(toItem(row))),
           ...defined({ cutoff: mapDefined(completion, (end) => Math.min(end.cutoff, cutoff)) }),
         },
@@ -154,7 +154,7 @@ export const createDimensionService = (
 
 const deletedReviews = 'deleted_reviews'
 
-/** The load that a table is held against the service after; times in milliseconds since 1970. */
+/** The load after which a table is compared with the service; times in milliseconds since 1970. */
 export const planAudit = (source: SourceEnv, stream: string, states: SourceState): E.Either<Failure, AuditedLoad> =>
   pipe(
     decodeExportState(stream, O.fromNullable(states[stream])),
@@ -164,8 +164,8 @@ export const planAudit = (source: SourceEnv, stream: string, states: SourceState
         return E.left(
           configFailure(
             `The state of ${stream} was read from ${toInstant(readSince.value)}, and start_date is ` +
-              `earlier (${toInstant(source.startDate)}): its table lacks what lies between. Let a run ` +
-              'with this start_date end first, or give the config that the table was loaded with.',
+              `earlier (${toInstant(source.startDate)}): its table lacks the rows in between. Let a run ` +
+              'with this start_date finish first, or give the config that the table was loaded with.',
           ),
         )
       const cutoff = pipe(
@@ -178,12 +178,12 @@ export const planAudit = (source: SourceEnv, stream: string, states: SourceState
       if (t.UnknownRecord.is(saved) && saved.scan !== undefined && cutoff <= source.startDate)
         return E.left(
           configFailure(
-            `The state of ${stream} is of a first run that has not ended: nothing of its ` +
-              'table is certain yet. Let the run go on to its end, then give its state.',
+            `The state of ${stream} is that of an unfinished first run: nothing in its ` +
+              'table is certain yet. Let the run finish, then give its state.',
           ),
         )
       const next = planNextRead(source, stream, saved)
-      // Deletions have a state of their own, which may lag behind: their stream's, or that of tombstones.
+      // Deletions have a separate state that may lag behind: that of their stream, or of tombstones.
       const deletions = (t.UnknownRecord.is(saved) ? saved.deletions : undefined) ?? states[deletedReviews]
       const deletedFrom =
         stream === deletedReviews || deletions === undefined ? next : planNextRead(source, deletedReviews, deletions)
@@ -191,7 +191,7 @@ export const planAudit = (source: SourceEnv, stream: string, states: SourceState
     }),
   )
 
-/** What the next run reads from a state: the same decoder, filter and list of sent rows as the run itself. */
+/** What the next run reads from a state. Uses the same decoder, filter and list of sent rows as the run itself. */
 const planNextRead = (source: SourceEnv, stream: string, state: unknown): NextRead | undefined =>
   pipe(
     decodeExportState(stream, O.fromNullable(state)),
@@ -209,15 +209,17 @@ const planNextRead = (source: SourceEnv, stream: string, state: unknown): NextRe
     ),
   )
 
-/** Passes over a list of more than one page: a row that moves to another page during a pass is found by the next. */
+/**
+ * Number of passes over a list of several pages. A row that moves to another page during a pass is found by the next.
+ */
 const changePasses = 3
 
-/** How far the rows of an answer may be later than its `Date`, which has whole seconds. */
+/** How much later than its `Date` the rows of an answer may be, since a `Date` has whole seconds. */
 const dateError = 1_000
 
 /**
- * What has changed in an export since a time: not what changes after the reading began, since the list of a busy
- * service has no end.
+ * What has changed in an export since a time. Stops at what changed after the reading began, since the list of a busy
+ * service never ends.
  */
 const readChanges = <Item>(
   operation: ExportDefinition<Item>,
@@ -251,15 +253,15 @@ const readChanges = <Item>(
   )(firstPage(1))
 }
 
-/** Where a reading of changes is. */
+/** The progress of reading changes. */
 type ChangesRead = {
   readonly pass: number
   readonly offset: number
-  /** The latest time that the pass can have begun at, by the service's clock; undefined before its first page. */
+  /** The latest possible start of the pass, by the service's clock; undefined before its first page. */
   readonly began: number | undefined
-  /** The ids of the page before: a service that serves it again has no more. */
+  /** The ids of the previous page. A service that returns it again has no more. */
   readonly before: ReadonlySet<string>
-  /** How many pages had rows. */
+  /** Number of pages with rows. */
   readonly pages: number
 }
 
@@ -267,7 +269,7 @@ const firstPage = (pass: number): ChangesRead => ({ pass, offset: 0, began: unde
 
 /**
  * The states from which the next run sends these versions of a stream again. `newer`: how many versions the service has
- * since the oldest of them. `cutoff`: from where on it reads what is new where a state has no cursor; milliseconds.
+ * since the oldest of them. `cutoff`: from where it reads new rows if a state has no cursor; milliseconds.
  */
 export const rewindStream = (
   source: SourceEnv,

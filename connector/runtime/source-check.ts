@@ -10,11 +10,11 @@ import { otherServerFailure, toConnectionFailure } from './client'
 import { type CheckVerdict, checkExport, fetchSample, listExports, oneDay, toCheckFailure } from './export-check'
 import type { ConfiguredSource } from './source'
 
-/** A request of one operation, with the operation's name in messages; its result are warnings. */
+/** The check of one operation, with the operation's name in messages. Resolves to warnings. */
 type OperationCheck = readonly [name: string, check: TaskEither<Failure, ReadonlyArray<string>>]
 
 /**
- * The operations beside the exports that the config uses: comments and reviews if it names an entity, and the lookups.
+ * The operations besides the exports that the config uses: comments and reviews if it names an entity, and the lookups.
  */
 const listOperationChecks = (
   source: SourceEnv,
@@ -27,7 +27,7 @@ const listOperationChecks = (
   ...streams.filter(isLookupStream).map((stream): OperationCheck => [stream.reader.name, checkLookup(source, stream)]),
 ]
 
-/** The parameter of a request for the first entity that the config names. */
+/** The request parameter for the first entity that the config names. */
 const firstEntity = ({ entities: { persons, locations, entities } }: SourceEnv) => {
   const [personId] = persons
   const [locationId] = locations
@@ -61,9 +61,9 @@ const feedbackOperationChecks = (source: SourceEnv): ReadonlyArray<OperationChec
 
 /** `id`: the first entity of the config. */
 export const refusedEntityWarning = (operation: string, id: string): string =>
-  `${operation}: the service refuses ${id}, the first of entities. See that it exists.`
+  `${operation}: the service refuses ${id}, the first of entities. Check that it exists.`
 
-/** Whether the service does not know the entity; a run still reads the others. */
+/** The error means that the service does not know the entity. A run still reads the others. */
 const isEntityError = (error: ApiError): boolean =>
   isRefusalInBody(error) || (error._tag === 'Http' && error.status === 404)
 
@@ -77,16 +77,16 @@ const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<Sour
   )
 
 /**
- * Why nothing could be asked: the address does not answer as the service does, no token is issued, or it is refused.
+ * Why nothing could be checked: the address does not answer like the service, or the token is not issued or refused.
  */
 type ConnectionFailure = { readonly cause: 'service' | 'issuer' | 'token'; readonly failure: Failure }
 
 /** A check that is running. */
 type SourceCheck = {
   readonly outcome: Promise<CheckVerdict>
-  /** Whether the service and the token work; the operations are asked only then. Undefined while that is not known. */
+  /** The connection: the operations are checked only if the service and the token work. Undefined while unknown. */
   readonly connection: () => E.Either<ConnectionFailure, void> | undefined
-  /** By operation, of those that have answered completely. */
+  /** Verdicts by operation, for those that have answered completely. */
   readonly operations: ReadonlyMap<string, CheckVerdict>
   /** The operations that have not answered completely yet. */
   readonly unansweredOperations: () => ReadonlyArray<string>
@@ -95,14 +95,15 @@ type SourceCheck = {
 type CheckedSource = Pick<ConfiguredSource, 'env' | 'streams'>
 
 /**
- * Asks each operation for a few rows and returns warnings. A failure says which operation is refused and what to do.
+ * Asks each operation for a few rows and resolves to warnings. A failure says which operation is refused and what to
+ * do.
  */
 export const checkSource =
   (configured: CheckedSource): TaskEither<Failure, ReadonlyArray<string>> =>
   () =>
     startSourceCheck(configured).outcome
 
-/** The same for a caller that stops waiting. If the first operation finds no service, the others are not asked. */
+/** The same for a caller that may stop waiting. If the first operation finds no service, the others are not checked. */
 export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck => {
   const [firstExport, ...otherExports] = listExports(env)
   const others: ReadonlyArray<OperationCheck> = [
@@ -133,9 +134,9 @@ export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck =
 }
 
 /**
- * Asks the service for nothing, before a run writes anything. Fails only if every request of the run would fail the
- * same way, as with a wrong token. `isFirst`: nothing was ever read, so it also fails where another server answers: its
- * address would be kept.
+ * Sends an empty request before a run writes anything. Fails only if every request of the run would fail the same way,
+ * as with a wrong token. `isFirst`: nothing was ever read, so it also fails if another server answers; otherwise its
+ * address would be stored.
  */
 export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>, isFirst: boolean): TaskEither<Failure, void> => {
   const [exported] = listExports(env)
@@ -155,25 +156,25 @@ const checkStart = (startDate: number, serviceTime: number): E.Either<Failure, v
   return failure === undefined ? E.right(undefined) : E.left(failure)
 }
 
-/** Whether the service refuses the token, by its status or inside a 200. */
+/** The service refuses the token, by status or inside a 200 response. */
 const isTokenRefusal = (error: ApiError): boolean =>
   isTokenError(error) || (error._tag === 'Http' && error.status === 401)
 
-/** Whether an error concerns one operation only, so that the others are worth asking. */
+/** The error concerns one operation only, so the others are worth checking. */
 const isOperationError = (error: ApiError): boolean =>
   (error._tag === 'Application' || (error._tag === 'Http' && error.status >= 400)) &&
   !isTokenRefusal(error) &&
   outageKind(error) !== 'limit'
 
-/** What an error of the first request is about. Where no token is issued, the service was not asked. */
+/** What an error of the first request is about. If no token is issued, the service itself was not asked. */
 const causeOf = (error: ApiError): ConnectionFailure['cause'] => {
   if (error._tag === 'Token') return error.code === undefined ? 'issuer' : 'service'
   return isTokenRefusal(error) ? 'token' : 'service'
 }
 
 /**
- * The failure where the answer to the first request of all cannot be that of the service: the address is the most
- * likely cause. Only the service echoes filters, though they be those of another request, as from a cache.
+ * The failure if the first answer of all cannot come from the service, so the address is the likely cause. Only the
+ * service echoes filters, even if a cache makes them those of another request.
  */
 const findOtherServer = (operation: string, error: ApiError): Failure | undefined =>
   error._tag === 'Decode' && error.remedy === undefined && !error.path.startsWith('$.filter.')
@@ -183,7 +184,7 @@ const findOtherServer = (operation: string, error: ApiError): Failure | undefine
 const toFirstFailure = (operation: string, error: ApiError): Failure =>
   findOtherServer(operation, error) ?? toConnectionFailure(error, toCheckFailure(operation, error))
 
-/** Messages in one; a text that follows several operations is given once, behind their names. */
+/** Joins messages. A text shared by several operations is printed once, after their names. */
 const joinMessages = (messages: ReadonlyArray<string>): string => {
   const operations = new Map<string, ReadonlyArray<string>>()
   for (const message of messages) {
@@ -194,7 +195,7 @@ const joinMessages = (messages: ReadonlyArray<string>): string => {
   return [...operations].map(([text, names]) => [...new Set(names)].join(' and ') + text).join(' ')
 }
 
-/** One outcome of all: failures that a change of the config can fix win over others; each warning is given once. */
+/** Merges outcomes: failures that a config change can fix come first, and each warning is given once. */
 const mergeOutcomes = (outcomes: ReadonlyArray<CheckVerdict>): CheckVerdict => {
   const failures = outcomes.flatMap((outcome) => (E.isLeft(outcome) ? [outcome.left] : []))
   const configFailures = failures.filter(({ _tag }) => _tag === 'Config')

@@ -31,7 +31,7 @@ import { createClient, type ServiceClient, type ServiceClientOptions, toLocation
 /** A source that is connected to its service. */
 export type ConfiguredSource = Required<OpenSource<SourceEnv>>
 
-/** The streams with the settings of a config; `deletedAt`: the column in which the protocol marks a deletion. */
+/** The streams with the settings of a config; `deletedAt`: the column with which the protocol marks a deletion. */
 export const buildStreams = (
   config: SourceConfig,
   deletedAt: DeletedAtColumn = '_ab_cdc_deleted_at',
@@ -51,7 +51,7 @@ export const buildStreams = (
     audit: config.audit,
   })
 
-/** A lookup with the attribute that is its key; undefined where the config names none, as for the published one. */
+/** A lookup with its key attribute; undefined if the config names none, as for the published lookup. */
 const toKeyedLookup = ({
   records_path,
   primary_key,
@@ -65,7 +65,7 @@ const toKeyedLookup = ({
         ...defined({ paging: mapDefined(paging, toLookupPaging) }),
       }
 
-/** Whether sources are looked up as deployments have been seen to offer it. */
+/** Sources are looked up the way deployments have been seen to offer it. */
 const isPublishedLookup = ({ lookups: { sources } }: SourceConfig): boolean =>
   sources !== undefined && sources.primary_key === undefined
 
@@ -85,14 +85,14 @@ const toPrivacy = ({ privacy: { drop, hash, hash_key } }: SourceConfig): Privacy
   hashKey: hash_key,
 })
 
-/** Whose data a config reads: an access token says nothing of the account, an application id does. */
+/** Identifies whose data a config reads. An application id shows the account, an access token does not. */
 export const identifySource = ({ base_url, credentials }: SourceConfig): ServiceIdentity =>
   identifyService(base_url, credentials.auth_type === 'application' ? credentials.application_id : undefined)
 
 type SourceOptions = ServiceClientOptions & { readonly deletedAt?: DeletedAtColumn }
 
 /**
- * The source that a config describes; fails if an address is not allowed, an attribute cannot be hidden, or two keys
+ * The source that a config describes. Fails if an address is not allowed, an attribute cannot be hidden, or two keys
  * contradict each other.
  */
 export const createSource = (config: SourceConfig, options: SourceOptions): E.Either<Failure, ConfiguredSource> =>
@@ -110,7 +110,7 @@ export const createSource = (config: SourceConfig, options: SourceOptions): E.Ei
     })),
   )
 
-/** Fails where the values of two keys contradict each other. */
+/** Fails if the values of two keys contradict each other. */
 const checkCombinations = ({
   partition,
   audit,
@@ -146,16 +146,14 @@ const checkCombinations = ({
     : E.right(undefined)
 }
 
-/**
- * Loaded only when a file is opened or checked: it brings DuckDB, which doubles the time that a command takes to start.
- */
+/** Loaded only when a file is opened or checked: it loads DuckDB, which doubles a command's start time. */
 export const loadSnapshotRoom = () => import('../snapshot/index.js')
 export const loadLakeRoom = () => import('../lake/index.js')
 
 /**
- * Fails where the file that a config names cannot be read and written, or made, or where its time zone does not exist.
- * Neither opens the file nor makes it. A time zone alone is left unchecked where DuckDB, which knows them, is not
- * installed.
+ * Fails if the file that a config names cannot be read and written, or created, or if its time zone does not exist.
+ * Neither opens nor creates the file. Without a file, the time zone is not checked if DuckDB, which knows the zones, is
+ * not installed.
  */
 export const checkOutput =
   ({ snapshot_path, reporting_time_zone }: SourceConfig): TaskEither<Failure, void> =>
@@ -173,7 +171,7 @@ export const checkOutput =
       : E.left(configFailure(`snapshot_path: ${problem.message.replace(' with --db.', '.')}`))
   }
 
-/** What keeps a file from being made, or from being read and written where it is there. */
+/** Why a file cannot be created, or read and written if it exists. */
 const findAccessProblem = (path: string): Failure | undefined => {
   try {
     const found = statSync(path, { throwIfNoEntry: false })

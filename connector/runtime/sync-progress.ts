@@ -3,18 +3,18 @@ import { type CommandIo, type Message, type MessageConsumer, readObjectMembers, 
 import type { SourceEnv } from '../streams'
 import { createRangeEstimate, formatTimeLeft, type RangeEstimate, type TimeRange } from './range-estimate'
 
-/** How often the cursor of a record is looked at, in milliseconds. */
+/** How often the cursor of a record is sampled, in milliseconds. */
 const sampleInterval = 100
 
-/** Earlier, an estimate says nothing; in milliseconds. */
+/** An estimate means nothing before this time; milliseconds. */
 const minEstimateTime = 2_000
 
-/** The scan that is being read. */
+/** The scan in progress. */
 type ScanProgress = {
   readonly title: string
   readonly startedAt: number
   rows: number
-  /** The first of its streams that sent rows: its cursors show how far the scan has come. */
+  /** The first of its streams that sent rows. Its cursors measure the progress. */
   measuredStream: string | undefined
   estimate: RangeEstimate | undefined
   sampledAt: number
@@ -29,7 +29,7 @@ const newScanProgress = (title: string, startedAt: number): ScanProgress => ({
   sampledAt: Number.NEGATIVE_INFINITY,
 })
 
-/** One line for the scan: its rows, their rate, how much of the time range they cover, and the time left. */
+/** One line about the scan: its rows, their rate, how much of the time range they cover, and the time left. */
 const formatScanProgress = (scan: ScanProgress, now: number): string => {
   const elapsed = now - scan.startedAt
   const figures = [`${scan.rows.toLocaleString('en')} rows`]
@@ -43,22 +43,22 @@ const formatScanProgress = (scan: ScanProgress, now: number): string => {
   return `${scan.title}: ${figures.join(', ')}`
 }
 
-/** What a person is shown of a run. */
+/** What the user sees of a run. */
 type ProgressReport = {
   readonly io: Pick<CommandIo, 'printProgress' | 'printWarning'>
   readonly startDate: number
   readonly streams: ReadonlyArray<Pick<Stream<SourceEnv>, 'name' | 'reader' | 'cursor'>>
   readonly now: () => number
-  /** By stream, what runs before have read of its scan. */
+  /** By stream: what earlier runs have read of its scan. */
   readonly earlier: Readonly<Record<string, TimeRange>>
-  /** The reader of `scan`; undefined before the first. */
+  /** The reader of `scan`; undefined before the first scan. */
   reader: unknown
   scan: ScanProgress
-  /** The streams that have just failed for the same reason, which is said once. */
+  /** The streams that just failed for the same reason, which is printed once. */
   failed: { readonly names: ReadonlyArray<string>; readonly reason: string }
 }
 
-/** Reports to a person while a run goes on. The streams that one scan feeds share one line. */
+/** Reports progress to the user during a run. Streams fed by the same scan share a line. */
 export const createProgressReporter = (
   io: ProgressReport['io'],
   { startDate }: Pick<SourceEnv, 'startDate'>,
@@ -114,7 +114,7 @@ const reportMessage = (report: ProgressReport, message: Message): void => {
   }
 }
 
-/** Begins a scan if the stream belongs to another one than the stream before; says whether it does. */
+/** Starts a scan if the stream belongs to another one than the previous stream. Returns true if it did. */
 const startScan = (report: ProgressReport, stream: string): boolean => {
   const reader = report.streams.find(({ name }) => name === stream)?.reader
   if (reader === report.reader) return false
@@ -124,7 +124,7 @@ const startScan = (report: ProgressReport, stream: string): boolean => {
   return true
 }
 
-/** Feeds the cursor of a row to the estimate, now and then. */
+/** Feeds the cursor of a row to the estimate now and then. */
 const sampleTime = ({ scan, startDate, streams, now, earlier }: ProgressReport, stream: string, json: Uint8Array) => {
   scan.measuredStream ??= stream
   scan.estimate ??= createRangeEstimate({ from: startDate, to: scan.startedAt }, earlier[stream])

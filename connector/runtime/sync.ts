@@ -23,13 +23,13 @@ import { type ConfiguredSource, loadLakeRoom, loadSnapshotRoom } from './source'
 import { createProgressReporter } from './sync-progress'
 
 type SyncOptions = PlaceOptions & {
-  /** The DuckDB file or the lake; created if it is missing. */
+  /** The DuckDB file or the lake; created if missing. */
   readonly path: string
   readonly streams: ReadonlyArray<Stream<SourceEnv>>
   readonly syncMode: SyncMode
-  /** From now on, keep every version of a row. */
+  /** Keep every version of a row from now on. */
   readonly history?: boolean
-  /** The time zone of the file's days and months from now on; undefined: as it is, at first UTC. */
+  /** The time zone of the file's days and months from now on; undefined: unchanged, initially UTC. */
   readonly reportingTimeZone?: string | undefined
   readonly otherService?: OtherService
 }
@@ -41,12 +41,12 @@ export type StreamOutcome = {
   readonly status: 'complete' | 'incomplete' | 'skipped'
   readonly records: number
   readonly seconds: number
-  /** The streams with the same scan were read together, in the same seconds. */
+  /** Streams with the same scan were read together, in the same seconds. */
   readonly scan: string
   readonly sync_mode: SyncMode
-  /** The attribute that the stream is read by; null: every run reads it in full. */
+  /** The attribute by which the stream is read; null: every run reads it in full. */
   readonly cursor_field: string | null
-  /** From where on the next run reads. */
+  /** From where the next run reads. */
   readonly cursor: string | null
   readonly failure: { readonly type: string; readonly message: string } | null
 }
@@ -60,8 +60,8 @@ type SyncResult = {
 }
 
 /**
- * Reads what is new into a DuckDB file, from the states that the file holds. Reports progress, warnings and failures on
- * stderr.
+ * Reads new rows into a DuckDB file, continuing from the states that the file holds. Reports progress, warnings and
+ * failures on stderr.
  */
 export const syncSnapshot = async (
   io: CommandIo,
@@ -113,7 +113,7 @@ export const syncSnapshot = async (
       ),
     }
   } catch (error) {
-    // The writer explains its own errors; what is written before it and after it does not.
+    // The writer explains its own errors, but not those of what is written before and after it.
     throw room.explainWriteError(snapshot.db.path, error)
   } finally {
     await room.closeSnapshot(snapshot)
@@ -123,11 +123,11 @@ export const syncSnapshot = async (
 /** Where a sync writes. */
 type Place = {
   readonly snapshot: Snapshot
-  /** The states from which this run goes on. */
+  /** The states from which this run continues. */
   readonly openStates: (syncMode: SyncMode) => Promise<SourceState>
   readonly createWriter: (history: boolean) => Promise<SnapshotWriter>
   readonly readStates: () => Promise<SourceState>
-  /** To be called once everything was read. */
+  /** Call it once everything was read. */
   readonly end: () => Promise<void>
 }
 
@@ -143,7 +143,7 @@ const openFilePlace = async (path: string, options: PlaceOptions): Promise<Place
   }
 }
 
-/** A lake, to which other processes may append their shares of a backfill at the same time. */
+/** A lake. Other processes may append their shares of a backfill to it at the same time. */
 const openLakePlace = async (
   path: string,
   { lake, ...options }: PlaceOptions,
@@ -182,7 +182,7 @@ const openLakePlace = async (
   }
 }
 
-/** The times that the runs before this one have read of the scans that it goes on with, by stream. */
+/** The time ranges that earlier runs have read of the scans that this run continues, by stream. */
 const readEarlierRanges = async (
   readReceivedRange: ReceivedRangeReader,
   state: SourceState,
@@ -198,7 +198,7 @@ const readEarlierRanges = async (
   return ranges
 }
 
-/** What the messages of a run say of its streams. */
+/** Collects what the messages of a run say about its streams. */
 const createSyncLog = () => {
   const started = new Map<string, StreamInfo>()
   const failures = new Map<string, Failure>()
@@ -212,7 +212,7 @@ const createSyncLog = () => {
       if (message._tag === 'Failed') failures.set(message.stream ?? '', message.failure)
       if (message._tag === 'Log' && message.skipped !== undefined) skipped.set(message.skipped, message.message)
     },
-    /** The streams that were skipped for the same reason, and the reason. */
+    /** The streams that were skipped for the same reason, with that reason. */
     skipReasons: (): ReadonlyArray<string> => {
       const streamsByReason = new Map<string, ReadonlyArray<string>>()
       for (const [stream, message] of skipped) {

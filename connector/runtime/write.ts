@@ -35,12 +35,12 @@ import { type ConfiguredDestination, openDestination } from './destination'
 /** The most bytes of records in one batch. */
 const maxBatchBytes = 1_000_000
 
-/** The program that is written for: its protocol, the streams it configured, and where entries of the log go. */
+/** The calling program: its protocol, its configured streams, and where log entries go. */
 type WriteCaller = {
   readonly protocol: Protocol
   readonly catalog: ConfiguredCatalog
   readonly log?: (entry: LogEntry) => void
-  /** A file of dead letters that are sent again, instead of what comes on stdin. */
+  /** A file of dead letters to send again instead of the records on stdin. */
   readonly resend?: string | undefined
 }
 
@@ -57,11 +57,11 @@ const openSinks = async ({ target }: ConfiguredDestination): Promise<ReadonlyMap
 
 type Log = (level: LogLevel, message: string) => void
 
-/** Where a run has its records from, and where it keeps those that are rejected. */
+/** Where a run gets its records, and where it keeps rejected ones. */
 type WriteInput = Pick<WriteRun, 'input' | 'streams' | 'saysEndings' | 'policy' | 'deadLetters'> & {
-  /** The file of `deadLetters`; undefined: they are not kept. */
+  /** The file of `deadLetters`; undefined if they are not kept. */
   readonly letterPath: string | undefined
-  /** What becomes of the input after a run; returns why the run has failed after all. */
+  /** Finishes the input after a run. Resolves to reasons why the run failed after all. */
   readonly end: (result: WriteResult) => Promise<ReadonlyArray<Failure>>
   readonly close: () => Promise<void>
 }
@@ -81,7 +81,10 @@ const openStdin = ({ stdin }: CommandIo, config: DestinationConfig, { protocol, 
   }
 }
 
-/** Rejections never end such a run. If it fails or is stopped, the file stays as it is, since all may be sent again. */
+/**
+ * Rejections never end such a run. If it fails or is stopped, the file stays as it is, since everything may be sent
+ * again.
+ */
 const openLetters = async (
   path: string,
   { dry_run }: DestinationConfig,
@@ -115,7 +118,7 @@ const openLetters = async (
   }
 }
 
-/** Says what became of the records of each stream, and why some were rejected. */
+/** Reports what became of each stream's records, and why some were rejected. */
 const reportCounts = (
   { countsByStream }: WriteResult,
   summaries: ReadonlyArray<string>,
@@ -128,7 +131,7 @@ const reportCounts = (
     log(
       'info',
       received === 0
-        ? `${stream}: no record came, so nothing is changed at the service.`
+        ? `${stream}: no records arrived, so nothing changes at the service.`
         : `${stream}: ${received} received, ${accepted} ${verb}, ${rejected} rejected.`,
     )
   const advice =
@@ -140,7 +143,7 @@ const reportCounts = (
   for (const summary of summaries) log('warn', `${summary}${advice}`)
 }
 
-/** The messages of a run: `emit` prints what the protocol has a line for, `log` is for people. */
+/** Prints the messages of a run: `emit` those that the protocol has a line for, `log` those for the user. */
 const createOutput = (io: CommandIo, { protocol, log: writeLogEntry = () => undefined }: WriteCaller) => {
   const encoder = protocol.createEncoder({ now: Date.now })
   const emit = async (message: Message): Promise<void> => {
@@ -149,7 +152,7 @@ const createOutput = (io: CommandIo, { protocol, log: writeLogEntry = () => unde
     for (const text of lines) await io.print(text)
   }
   const log: Log = (level, message) => {
-    // A broken output shows itself where a state or a failure is printed.
+    // A broken output surfaces when a state or a failure is printed.
     emit({ _tag: 'Log', level, message: io.redactText(message) }).catch(() => undefined)
   }
   return { emit, log }
@@ -179,7 +182,7 @@ export const runWrite = async (
     log('info', `The service makes us wait until ${new Date(time).toISOString()}.`),
   )
   let input: WriteInput | undefined
-  // More than a read has: the batches in flight are short-lived, and a small heap would be collected over and over.
+  // More than for reading: the batches in flight are short-lived, and a small heap would be collected over and over.
   setHeapGrowth(200)
   try {
     input =

@@ -104,7 +104,7 @@ const describeMissing = (stream: string, { ids, uncounted }: MissingRows, from: 
       'last run has sent come again, although they changed after',
     `${toInstant(from)}, from which on they are asked for, and the service does ` +
       `not list them as ${stream === 'deleted_reviews' ? 'restored' : 'deleted'}.`,
-    'Either it reads modifiedTimeFrom in a time zone of its own, not as UTC, and leaves ' +
+    'Either it reads modifiedTimeFrom in its own time zone, not as UTC, and leaves ' +
       'out rows that changed meanwhile; or it answers from a replica that is behind.',
   ].join(' ')
 

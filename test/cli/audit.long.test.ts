@@ -390,10 +390,10 @@ describe('feedback audit', () => {
       expect(await failed(['--config', config, '--state', other])).toContain('has no state of reviews')
       const unfinished = { modifiedTimeFrom: settings().start_date, filters: '', scan: {} }
       writeFileSync(other, JSON.stringify({ singer_state: { bookmarks: { reviews: unfinished } } }))
-      expect(await failed(['--config', config, '--state', other])).toContain('a first run that has not ended')
+      expect(await failed(['--config', config, '--state', other])).toContain('an unfinished first run')
       const later = { modifiedTimeFrom: '2026-01-01T00:00:00.000Z', startDate: '2025-12-31T00:00:00.000Z' }
       writeFileSync(other, JSON.stringify({ singer_state: { bookmarks: { reviews: later } } }))
-      expect(await failed(['--config', config, '--state', other])).toContain('its table lacks what lies between')
+      expect(await failed(['--config', config, '--state', other])).toContain('its table lacks the rows in between')
       writeFileSync(other, JSON.stringify({ ...settings(), partition: { index: 0, count: 2 } }))
       expect(await failed(['--config', other])).toContain('partition')
       writeFileSync(

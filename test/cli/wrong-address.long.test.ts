@@ -28,7 +28,7 @@ describe('sync with a wrong base_url', () => {
     expect([wrong.status, wrong.stderr, existsSync(db)]).toEqual([
       1,
       expect.stringMatching(
-        /^export reviews: what answers at base_url is not the service \(at \$: .*\)\. Check base_url;/,
+        /^export reviews: the server at base_url is not the service \(at \$: .*\)\. Check base_url;/,
       ),
       false,
     ])

@@ -30,11 +30,11 @@ describe('the access to the storage of a lake', () => {
     ],
     [
       { AWS_ENDPOINT_URL: 'minio:9000' },
-      'AWS_ENDPOINT_URL is no address. Give one such as https://storage.example.com.',
+      'AWS_ENDPOINT_URL is not an address. Give one such as https://storage.example.com.',
     ],
     [
       { AWS_ENDPOINT_URL: 'my storage' },
-      'AWS_ENDPOINT_URL is no address. Give one such as https://storage.example.com.',
+      'AWS_ENDPOINT_URL is not an address. Give one such as https://storage.example.com.',
     ],
   ])('of %j is refused with what is wrong', (env, message) => {
     expect(() => storageSecretSql({ ...keys, ...env })).toThrow(message)

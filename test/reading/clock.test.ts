@@ -86,7 +86,10 @@ describe('the cutoff', () => {
     const [time, notes] = chooseCutoff(undefined, at)
     expect(time).toBe(at - 5 * minute)
     expect(notes).toEqual([
-      { level: 'warn', message: expect.stringContaining('no Date header): the next run reads the changes of the last') },
+      {
+        level: 'warn',
+        message: expect.stringContaining('no Date header): the next run reads the changes of the last'),
+      },
     ])
     expect(infoNote('fine')).toEqual({ level: 'info', message: 'fine' })
   })

@@ -53,7 +53,9 @@ describe('a list that no filter cuts and that keeps no order', () => {
   test('ends INCOMPLETE if it grows faster than it is read', async () => {
     const growing = shuffled((n) => testRows(60 + 3 * n))
     const { failure, requests } = await readAll(deletionList(growing), { limit: 30 })
-    expect(failure?.message).toMatch(/the whole list had different rows from before.*A3.*cursor of the stream did not move/)
+    expect(failure?.message).toMatch(
+      /the whole list had different rows from before.*A3.*cursor of the stream did not move/,
+    )
     expect(requests.length).toBeLessThan(400)
   })
 

@@ -126,8 +126,8 @@ describe('check', () => {
         {
           status: 'FAILED',
           message:
-            'visit_records: what answers at base_url is not the service (it is a page ' +
-            'in HTML). Check base_url; a proxy or a login page may stand between.',
+            'visit_records: the server at base_url is not the service (it is a page ' +
+            'in HTML). Check base_url; a proxy or a login page may be in between.',
         },
       ],
     ])
@@ -272,9 +272,9 @@ describe('write', () => {
     for (const [input, given, said] of [
       [`${cleared}\n${end}`, ids, 'locations: cleared at the platform; nothing is changed at the service.'],
       [`${injected}\n${end}`, ids, 'locations: no record came, and an empty list deactivates nothing.'],
-      [end, ids, 'locations: no record came, so nothing is changed at the service.'],
+      [end, ids, 'locations: no records arrived, so nothing changes at the service.'],
       [`${cleared}\n`, {}, 'locations: cleared at the platform; nothing is changed at the service.'],
-      ['', {}, 'locations: no record came, so nothing is changed at the service.'],
+      ['', {}, 'locations: no records arrived, so nothing changes at the service.'],
     ] as const) {
       const outcome = await write(settings, catalog(given), input)
       expect([outcome.status, errors(outcome), states(outcome).length]).toEqual([

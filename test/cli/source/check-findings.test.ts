@@ -46,17 +46,16 @@ describe('check says of the export', () => {
       {},
       {
         reviews: '0 since start_date',
-        order: 'cannot be told: there are no reviews',
+        order: 'unknown: there are no reviews',
         'first sync': 'nothing to read',
-        'page size':
-          'asked for 1,000, got 0, and no more after it: whether the service clamps larger pages cannot be told',
+        'page size': 'asked for 1,000, got 0, and no more after it: unknown if the service clamps larger pages',
       },
     ],
     [
       'that there is one review',
       { reviews: 1 },
       {},
-      { reviews: '1 since start_date', order: 'cannot be told from one review' },
+      { reviews: '1 since start_date', order: 'unknown: there is only one review' },
     ],
     [
       'that one review stands where an offset behind it is refused',
@@ -71,7 +70,7 @@ describe('check says of the export', () => {
       {
         'page size': 'asked for 1,000, got 100 and there are more: the service clamps pages at 100',
         reviews: '150 since start_date',
-        order: 'by modifiedTime, oldest first, as far as 150 rows show it',
+        order: 'by modifiedTime, oldest first, as far as 150 rows show',
       },
     ],
     [
@@ -91,13 +90,13 @@ describe('check says of the export', () => {
       'the order newest first',
       { reviews: 30, order: reversed },
       { page_size: 20 },
-      { order: 'by modifiedTime, newest first, as far as 30 rows show it', reviews: '30 since start_date' },
+      { order: 'by modifiedTime, newest first, as far as 30 rows show', reviews: '30 since start_date' },
     ],
     [
       'that rows have no order',
       { reviews: 40, order: shuffled },
       {},
-      { order: 'neither by modifiedTime nor by id; a run needs no order, as far as 40 rows show it' },
+      { order: 'neither by modifiedTime nor by id; a run needs no order, as far as 40 rows show' },
     ],
     [
       'that offsets are refused beyond 10,000',
@@ -111,13 +110,13 @@ describe('check says of the export', () => {
       'that an offset beyond the end has an old row',
       { reviews: 3000, beyondEnd: 'last row' },
       {},
-      { reviews: expect.stringMatching(/^at least 2,000 since start_date: .* with a row of another one$/) },
+      { reviews: expect.stringMatching(/^at least 2,000 since start_date: .* with a row of another offset$/) },
     ],
     [
       'the only reviews where offsets beyond the end repeat the last one',
       { reviews: 12, beyondEnd: 'last row' },
       {},
-      { reviews: '12 since start_date', order: 'by modifiedTime, oldest first, as far as 12 rows show it' },
+      { reviews: '12 since start_date', order: 'by modifiedTime, oldest first, as far as 12 rows show' },
     ],
   ])('%s', async (_, world, more, expected) => {
     const { told } = await check(world, more)
@@ -175,14 +174,14 @@ describe('check says of the service', () => {
     [
       'a time in the past',
       (now) => at(now, -60),
-      'its lifetime is unknown, since the expiry in the answer is none within a day, so it is renewed after 25 min',
+      'its lifetime is unknown, since the answer gives no expiry within a day, so it is renewed after 25 min',
     ],
     [
       'words',
       () => 'soon',
-      'its lifetime is unknown, since the expiry in the answer is none within a day, so it is renewed after 25 min',
+      'its lifetime is unknown, since the answer gives no expiry within a day, so it is renewed after 25 min',
     ],
-    ['nothing', () => undefined, 'its lifetime is unknown, the answer gives none, so it is renewed after 25 min'],
+    ['nothing', () => undefined, 'the answer gives no lifetime, so it is renewed after 25 min'],
   ])('how long a token lives whose expiry is %s', async (_, expiresIn, expected) => {
     const { of } = await check(
       { token: (now) => ({ accessToken: 'abc', status: { code: 200 }, expiresIn: expiresIn(now) }) },
@@ -193,7 +192,7 @@ describe('check says of the service', () => {
 
   it('that the expiry of a fixed token cannot be found out', async () => {
     expect((await check({})).of('token')).toMatchObject([
-      { known: false, text: expect.stringContaining('cannot be found out') },
+      { known: false, text: expect.stringContaining('its expiry is unknown') },
     ])
   })
 
@@ -213,8 +212,8 @@ describe('check says of the service', () => {
       /^the service's is 3(600|599|601) s behind the one here/,
       expect.any(Number),
     ],
-    ['is not told', null, false, /^not found out: no answer has a Date header/, null],
-    ['jumps', (n) => n * 60_000, false, /^cannot be told: .* contradict each other$/, null],
+    ['is not told', null, false, /^unknown: no answer has a Date header/, null],
+    ['jumps', (n) => n * 60_000, false, /^unknown: .* contradict each other$/, null],
   ])('that its clock %s', async (_, clock, known, text, value) => {
     expect((await check({ clock })).of('clock')).toEqual([
       { finding: 'clock', known, text: expect.stringMatching(text), value },
@@ -224,13 +223,13 @@ describe('check says of the service', () => {
   it.each<[Readonly<Record<string, string>>, string]>([
     [
       { 'X-RateLimit-Limit': '60', 'X-RateLimit-Remaining': '59' },
-      'told as x-ratelimit-limit: 60, x-ratelimit-remaining: 59',
+      'reported as x-ratelimit-limit: 60, x-ratelimit-remaining: 59',
     ],
-    [{ 'X-Rate-Limit-Limit': '60' }, 'told as x-rate-limit-limit: 60'],
-    [{ RateLimit: '"default";r=50;t=30' }, 'told as ratelimit: "default";r=50;t=30'],
-    [{ 'RateLimit-Policy': '"default";q=100;w=60' }, 'told as ratelimit-policy: "default";q=100;w=60'],
-    [{ 'X-RateLimit-Limit': 'Mr. Smith (born 1970) <is> ill' }, 'no headers of one in '],
-    [{}, 'no headers of one in '],
+    [{ 'X-Rate-Limit-Limit': '60' }, 'reported as x-rate-limit-limit: 60'],
+    [{ RateLimit: '"default";r=50;t=30' }, 'reported as ratelimit: "default";r=50;t=30'],
+    [{ 'RateLimit-Policy': '"default";q=100;w=60' }, 'reported as ratelimit-policy: "default";q=100;w=60'],
+    [{ 'X-RateLimit-Limit': 'Mr. Smith (born 1970) <is> ill' }, 'no rate-limit headers in '],
+    [{}, 'no rate-limit headers in '],
   ])('which rate limit its headers tell: %j', async (headers, expected) => {
     expect((await check({ headers })).of('rate limit')[0]?.text).toContain(expected)
   })
@@ -279,12 +278,12 @@ describe('check says of entities', () => {
     ['used, by the rows', {}, true, /: uses fromDate and toDate, as the rows show$/],
     ['ignored, by the rows', { windows: 'ignored' }, false, /: ignores fromDate and toDate, as the rows show$/],
     ['ignored, by the rows without an echo', { windows: 'ignored', echo: 'none' }, false, /as the rows show$/],
-    ['not to be told without rows', { mentions: [] }, null, /cannot be told: the entity has no rows of 365 days/],
+    ['not to be told without rows', { mentions: [] }, null, /unknown: the entity has no rows in the last 365 days/],
     [
       'not to be told by rows that every window has',
       { mentions: [365 * dayMs], windows: 'ignored', echo: 'none' },
       null,
-      /cannot be told/,
+      /unknown: /,
     ],
   ])('that windows are %s', async (_, world, used, text) => {
     const told = (await check(world, { entities: { location_ids: ['7', '1'] } })).of('windows')
@@ -313,7 +312,7 @@ describe('the requests of check', () => {
     const { of, requests, told } = await check({ reviews: 700_000 }, { rate_limit: { requests_per_minute: 12 } })
     expect(requests).toBeLessThanOrEqual(12)
     expect(of('requests')).toMatchObject([{ value: requests }])
-    expect(of('reviews')[0]?.text).toMatch(/^at least .*: there was no time for it$/)
+    expect(of('reviews')[0]?.text).toMatch(/^at least .*: there was no time to check$/)
     expect(told.every(({ known, value }) => known === (value !== null))).toBe(true)
   })
 

@@ -84,7 +84,7 @@ describe('trouble that the service tells check in a 200', () => {
       const { url } = await startServer(telling(status, isProbe), onTestFinished)
       const told = await check(configOf(url, entities))
       expect([told.status, told.warnings]).toEqual([0, ''])
-      expect(told.textOf('entities')).toMatch(/^not found out: /)
+      expect(told.textOf('entities')).toMatch(/^unknown: /)
     },
   )
 

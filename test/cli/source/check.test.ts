@@ -91,7 +91,7 @@ describe('check asks for a row that it knows', () => {
   ])('and fails where the filter is read in another time zone: %s', async (_, all) => {
     const { url } = await serve(5 * hour, all)
     const { failure } = await checking(settings(url))
-    expect(failure?.message).toMatch(/^export reviews: .* leaves out a row .* time zone .* lookback_minutes .*1440/)
+    expect(failure?.message).toMatch(/^export reviews: .* leaves out a row .* time zone.* lookback_minutes .*1440/)
     const covered = await checking(settings(url, { lookback_minutes: 1440 }))
     expect([covered.failure, covered.stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
     expect(covered.stderr + covered.stdout).toContain('lookback_minutes covers it')
@@ -224,7 +224,7 @@ describe('check fails with a config error or a transient one if', () => {
       'a login page stands between',
       (_, to) => sendJson(to, 200, '<html>', { 'Content-Type': 'text/html' }),
       'Config',
-      /what answers at base_url is not the service .*login page/,
+      /the server at base_url is not the service .*login page/,
     ],
     [
       'the address has moved',
@@ -374,9 +374,7 @@ describe('check succeeds', () => {
   it('at once if the rate limit of this process covers the whole check', async () => {
     expect(await inSandbox({}, { rate_limit: { requests_per_minute: 10 } })).toMatchObject({
       status: 'SUCCEEDED',
-      message: expect.stringMatching(
-        /Reviews: not found out: there was no time for it\..*Requests: 9 for this check\.$/,
-      ),
+      message: expect.stringMatching(/Reviews: unknown: there was no time to check\..*Requests: 9 for this check\.$/),
     })
   })
 })
