@@ -1,9 +1,8 @@
 /**
  * The Feedback Data Service on this machine: an HTTP server that answers all operations from a DuckDB database of
- * generated or imported reviews. It exists to try the connector and to test it, since it can change its data, limit its
- * clients and fail on purpose. In: `SandboxOptions`, with faults read by `decodeFaultPlan` or `parseFaultList`. Out: a
- * running `Sandbox` with its address, its credentials, its data and the counts of its requests, or a thrown
- * `CommandError`.
+ * generated or imported reviews. Use it to try and to test the connector: it can change its data, limit its clients and
+ * fail on purpose. In: `SandboxOptions`, with faults from `decodeFaultPlan` or `parseFaultList`. Out: a running
+ * `Sandbox` with its address, its credentials, its data and the counts of its requests, or a thrown `CommandError`.
  */
 export { trends } from './data/trend'
 export { decodeFaultPlan, type FaultRule, faultKinds, parseFaultList } from './faults/plan'

@@ -14,13 +14,10 @@ import type { ServiceKind } from './server/handlers'
 import { createRequestLog, createSandboxPages, type RequestLogEntry, type RequestStats } from './server/pages'
 import { createLatency, type Latency, type RequestRate, startServer } from './server/server'
 
-/**
- * Every option has a default: 1,000 reviews in the order of their modification, no changes and no faults, on a free
- * port.
- */
+/** Every option has a default: 1,000 reviews in modification order, no changes and no faults, on a free port. */
 export type SandboxOptions = Partial<SeedOptions> &
   DataFiles & {
-    /** What tells the months of generated reviews apart; default reviews as they come, changed at any later time. */
+    /** What makes the months of generated reviews differ; default nothing, and reviews change at any later time. */
     readonly trend?: Trend
     /** Default 127.0.0.1. */
     readonly host?: string
@@ -49,8 +46,8 @@ export type SandboxOptions = Partial<SeedOptions> &
     /** What the service behaves like; default the specification. */
     readonly like?: ServiceKind
     /**
-     * By how many seconds the clock moves forward with every request, so that a long backfill takes little time;
-     * default 0.
+     * How many seconds the clock moves forward with every request, so that a long backfill takes little time; default
+     * 0.
      */
     readonly secondsPerRequest?: number
     /** The clock for modification times, rates and tokens, in milliseconds; default the real time. */
@@ -61,7 +58,7 @@ export type SandboxOptions = Partial<SeedOptions> &
 
 /** A running sandbox. */
 export type Sandbox = {
-  /** The address without a slash at its end, as `base_url` takes it. */
+  /** The address without a trailing slash, as `base_url` takes it. */
   readonly url: string
   readonly accessToken: string
   readonly applicationId: string
@@ -69,7 +66,7 @@ export type Sandbox = {
   readonly tokenUrl: string
   /** The same service, called without HTTP. */
   readonly api: Api
-  /** Changes, deletes, adds and restores so many reviews now. */
+  /** Changes, deletes, adds and restores this many reviews now. */
   readonly churn: (step: Partial<Churn>) => Promise<void>
   /** Sets the changes after each later page of operation 6. */
   readonly setChurn: (step: Partial<Churn>) => void

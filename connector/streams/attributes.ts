@@ -2,7 +2,7 @@ import * as O from 'fp-ts/Option'
 import type { Row } from '../cdk'
 import { pickRecordAttributes } from '../export'
 
-/** Leaves only the selected top-level attributes of a row; none selected: all of them. */
+/** Keeps only the selected top-level attributes of a row; without a selection, all of them. */
 export const selectAttributes = (attributes: O.Option<ReadonlySet<string>>): ((row: Row) => Row) => {
   if (O.isNone(attributes)) return (row) => row
   const selected = attributes.value

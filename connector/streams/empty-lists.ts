@@ -7,13 +7,13 @@ import { reviewExportOperation } from './reviews'
 import type { SourceEnv } from './source-env'
 import { warningEvent } from './warnings'
 
-/** The waits before an empty list is asked for again, in milliseconds: 15 seconds together. */
+/** The pauses before an empty list is requested again, in milliseconds: 15 seconds in total. */
 const waits = [500, 1_000, 2_000, 4_000, 7_500]
 
 /**
- * Reads as `reader` does, but asks again for an empty list where a complete list replaces what its consumer has: an
- * empty answer proves nothing. If the list stays empty although rows of it are known, its streams fail, so that nothing
- * is removed, unless the config accepts empty lists. The streams of one reader share one list.
+ * Reads like `reader`, but requests an empty list again if a complete list replaces what its consumer has: an empty
+ * answer proves nothing. If the list stays empty although rows of it are known, its streams fail so that nothing is
+ * removed, unless the config accepts empty lists. The streams of one reader share one list.
  */
 export const withSecondLook = <Item>(reader: Reader<SourceEnv, Item>): Reader<SourceEnv, Item> => ({
   name: reader.name,
@@ -21,7 +21,7 @@ export const withSecondLook = <Item>(reader: Reader<SourceEnv, Item>): Reader<So
     requests.some(isReplacedWhole) ? readTwice(reader, source, requests) : reader.read(source)(requests),
 })
 
-/** Whether a complete read removes the rows that it does not bring. With a state, an incremental read only adds. */
+/** A complete read removes the rows that it does not bring. An incremental read with a state only adds rows. */
 const isReplacedWhole = ({ replaces, syncMode, state }: StreamRequest<never>): boolean =>
   replaces === true && (syncMode === 'full_refresh' || O.isNone(state))
 
@@ -50,16 +50,16 @@ async function* readTwice<Item>(
   yield* isKnown && source.acceptEmptyLists !== true ? refuse(reader.name, empty) : accept(reader.name, empty)
 }
 
-/** Months of a backfill without a review are ordinary. */
+/** Months without a review are normal in a backfill. */
 const isShare = ({ name }: { readonly name: string }, { partition }: SourceEnv): boolean =>
   O.isSome(partition) && name === reviewExportOperation.name
 
-const stillEmpty = (name: string): string => `${name}: the list was empty for 15 seconds, each time it was asked for`
+const stillEmpty = (name: string): string => `${name}: the list was empty each time it was requested, for 15 seconds`
 
 function* accept(name: string, empty: ReadonlyArray<Watched<never>>): Iterable<E.Either<never, ReaderEvent>> {
   const streams = empty.filter(({ skipped }) => skipped === undefined).map(({ request }) => request.stream)
   if (streams.length > 0)
-    yield E.right(warningEvent(`${stillEmpty(name)}. It is taken as empty: no rows of ${streams.join(', ')}.`))
+    yield E.right(warningEvent(`${stillEmpty(name)}. It counts as empty: no rows of ${streams.join(', ')}.`))
   yield* heldEvents(empty)
 }
 
@@ -75,12 +75,12 @@ function* refuse(name: string, empty: ReadonlyArray<Watched<never>>): Iterable<E
 
 type NoteEvent = Extract<ReaderEvent, { _tag: 'Note' }>
 
-/** A stream that a complete list replaces, while the list is read. */
+/** A stream that a complete list replaces, while its list is read. */
 type Watched<Item> = {
   readonly request: StreamRequest<Item>
-  /** Whether its list has shown a row. */
+  /** Its list has shown a row. */
   hasRows: boolean
-  /** Its newest checkpoint: if the list stays empty, it must not replace a state that knows rows. */
+  /** Its newest checkpoint. If the list stays empty, it must not replace a state that knows rows. */
   checkpoint: Extract<ReaderEvent, { _tag: 'Checkpoint' }> | undefined
   /** Its note that there was nothing to read. */
   skipped: NoteEvent | undefined
@@ -88,7 +88,7 @@ type Watched<Item> = {
 
 /**
  * Reads once. Holds back what would end a stream whose list has shown no row, and returns these streams. `reported`:
- * the notes that were sent, since each is sent once.
+ * the notes already sent, since each is sent once.
  */
 async function* look<Item>(
   reader: Reader<SourceEnv, Item>,
@@ -103,7 +103,7 @@ async function* look<Item>(
   })
   for await (const next of reader.read(source)(watching)) {
     if (E.isLeft(next)) {
-      // When a list is asked for again, the other streams of its reader have ended: only these fail.
+      // When a list is requested again, the other streams of its reader have ended, so only these fail.
       for (const found of watched.values()) yield* releaseProgress(source, found)
       for (const { stream } of requests) yield E.right({ _tag: 'Failed', stream, failure: next.left })
       return []
@@ -115,7 +115,7 @@ async function* look<Item>(
       continue
     }
     if (event._tag === 'SharedRows') {
-      // They show that the lists of all these streams have rows, even where no row is made of them.
+      // These events show that the lists of all these streams have rows, even if a stream makes no row of them.
       for (const name of event.streams) yield* noteRows(source, watched.get(name))
       yield next
       continue
@@ -137,8 +137,7 @@ function* noteRows(source: SourceEnv, found: Watched<never> | undefined): Iterab
 }
 
 /**
- * Sends an event of a watched stream, and what was held back before it. Its newest checkpoint waits until its list has
- * shown a row.
+ * Sends an event of a watched stream, after what was held back. Its newest checkpoint waits until its list shows a row.
  */
 function* passOn(
   source: SourceEnv,
@@ -153,8 +152,8 @@ function* passOn(
 }
 
 /**
- * Sends the checkpoint that was held back only if its state says more than that an export has begun: the entities that
- * were found, the one to begin with, or how far a resumed scan has come.
+ * Sends the held checkpoint only if its state says more than that an export has begun: the entities found, the one to
+ * begin with, or the progress of a resumed scan.
  */
 function* releaseProgress(source: SourceEnv, found: Watched<never>): Iterable<E.Either<never, ReaderEvent>> {
   const state = found.checkpoint?.state()
@@ -166,8 +165,8 @@ const isScanning = (state: O.Option<unknown>): boolean =>
   O.isSome(state) && t.UnknownRecord.is(state.value) && state.value.scan !== undefined
 
 /**
- * Holds back the note of a stream that found no entities in the reviews, if no reviews came. A stream for which the
- * config names no entities has no list.
+ * Holds back a stream's note that no entities were found, if no reviews came. A stream for which the config names no
+ * entities has no list.
  */
 const holdNote = (source: SourceEnv, watched: Map<string, Watched<never>>, note: NoteEvent): boolean => {
   const found = note.skipped === undefined ? undefined : watched.get(note.skipped)
@@ -195,7 +194,7 @@ const watchItems =
 const isEmpty = (source: SourceEnv, { hasRows, checkpoint }: Watched<never>): boolean =>
   !hasRows && !(checkpoint !== undefined && knowsRows(source, checkpoint.state()))
 
-/** Whether the run takes entities from reviews, and no scan of it has met one. */
+/** The run takes entities from reviews, and no scan of it has found a review. */
 const lacksReviews = (source: SourceEnv): boolean => {
   const { locations, providers } = source.entities.fromReviews
   return (
@@ -204,7 +203,7 @@ const lacksReviews = (source: SourceEnv): boolean => {
   )
 }
 
-/** A scan of an empty list of reviews is forgotten, so that a search for entities asks again. */
+/** Forgets a scan that found no reviews, so that a search for entities asks again. */
 const forgetEmptyScans = (source: SourceEnv): void => {
   const { completeScans } = source.entityIndex
   completeScans.splice(0, completeScans.length, ...completeScans.filter(({ state }) => knowsRows(source, state)))
@@ -215,7 +214,7 @@ function* heldEvents(empty: ReadonlyArray<Watched<never>>): Iterable<E.Either<ne
     for (const event of [skipped, checkpoint]) if (event !== undefined) yield E.right(event)
 }
 
-/** Sends the checkpoint that was held back. Its state says that rows are known, where the cursor does not. */
+/** Sends the held checkpoint. Its state shows that rows are known; the cursor alone does not. */
 function* releaseCheckpoint(source: SourceEnv, found: Watched<never>): Iterable<E.Either<never, ReaderEvent>> {
   const { checkpoint, hasRows, request } = found
   if (checkpoint === undefined) return
@@ -227,7 +226,7 @@ function* releaseCheckpoint(source: SourceEnv, found: Watched<never>): Iterable<
 const addKnownRows = (state: unknown): unknown =>
   t.UnknownRecord.is(state) && state.modifiedTimeFrom === undefined ? { ...state, hasRows: true } : state
 
-/** Whether a state is that of a run that has read rows. The cursor of an export without rows is the start date. */
+/** The state is that of a run that has read rows. The cursor of an export without rows is the start date. */
 const knowsRows = ({ startDate }: Pick<SourceEnv, 'startDate'>, state: unknown): boolean =>
   t.UnknownRecord.is(state) &&
   (state.hasRows === true ||
@@ -236,7 +235,7 @@ const knowsRows = ({ startDate }: Pick<SourceEnv, 'startDate'>, state: unknown):
     state.recentRange !== undefined ||
     toMillis(String(state.modifiedTimeFrom)) > startDate)
 
-/** Whether the run resumes a full refresh by entity that has sent rows, so that none may be left. */
+/** The run resumes a full refresh by entity that has already sent rows, so there may be none left. */
 const isContinuedRefresh = (state: O.Option<unknown>): boolean =>
   O.isSome(state) &&
   t.UnknownRecord.is(state.value) &&
@@ -244,7 +243,7 @@ const isContinuedRefresh = (state: O.Option<unknown>): boolean =>
   state.value.hasRows === true &&
   Object.values(state.value.partitions ?? {}).some(({ digest }) => digest !== undefined)
 
-/** Whether rows of the list are known: by a state, or by a file that the records go into. */
+/** Rows of the list are known, from a state or from the file that receives the records. */
 const knowsRowsOf = async (source: SourceEnv, empty: ReadonlyArray<Watched<never>>): Promise<boolean> => {
   const requests = empty.map(({ request }) => request)
   if (requests.some(({ previous }) => knowsRows(source, previous))) return true

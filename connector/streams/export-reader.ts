@@ -73,15 +73,15 @@ import { collectPageWarnings, stateWarnings, warningEvent } from './warnings'
 /** An export operation, and how its records become the items of its streams. */
 export type ExportDefinition<Item> = {
   readonly name: string
-  /** Fetches a page for the streams of these names. */
+  /** Fetches pages cut for the streams with these names. */
   readonly fetch: (source: SourceEnv, streamNames: ReadonlyArray<string>) => FetchPage
   readonly filters: (source: SourceEnv) => ExportFilters
   readonly hasMentionTime: boolean
-  /** The item that the projections of the streams get for a record. */
+  /** The item that the streams' projections get for a record. */
   readonly toItem: (source: SourceEnv) => (record: CutRecord) => Item
-  /** Called when a scan of everything since its start has ended. */
+  /** Called when a complete scan has ended. */
   readonly onScanEnd?: (source: SourceEnv, completeScan: CompleteScan) => void
-  /** The export that lists what is no longer in this one. */
+  /** The export that lists the rows that have disappeared from this one. */
   readonly otherExport?: () => Pick<ExportDefinition<never>, 'name' | 'fetch' | 'filters' | 'hasMentionTime'>
 }
 
@@ -89,24 +89,24 @@ export type ExportDefinition<Item> = {
 type SharedStreamProgress<Item> = {
   readonly request: StreamRequest<Item>
   readonly state: ExportStreamState
-  /** Whether the record lies after the stream's cursor and has not been sent before. */
+  /** The record is after the stream's cursor and was not sent before. */
   readonly isNew: (record: CutRecord) => boolean
   readonly selectAttributes: (row: Row) => Row
-  /** The start date of its state, if it is read again because the config's is earlier; milliseconds. */
+  /** The start date of its state, if everything is read again because the config's is earlier; milliseconds. */
   readonly movedBackFrom?: number
   readonly again?: SecondScan
 }
 
-/** Why a stream is scanned once more in one run. `saved`: its state until that scan ends; its cursor has not moved. */
+/** Why a stream is scanned again in the same run. `saved`: its state until that scan ends; its cursor has not moved. */
 type SecondScan = {
   readonly saved: ExportStreamState
-  /** Rows that the scan before has held back, and this one sends: they are not the ones that were sent. */
+  /** Rows that the first scan held back and this one sends, since they differ from those sent before. */
   readonly overdue?: SentRange
-  /** None of the rows that its state knows has come: the rows that the scan before has sent. */
+  /** The rows that the first scan sent, if none of the rows known to its state came. */
   readonly sent?: SentRows
 }
 
-/** Reads an export once for all selected streams that are made of it; each gets the records after its own cursor. */
+/** Reads an export once for all selected streams made of it. Each stream gets the records after its own cursor. */
 export const createExportReader = <Item>(operation: ExportDefinition<Item>): Reader<SourceEnv, Item> => ({
   name: operation.name,
   read: (source) => (requests) => {
@@ -118,7 +118,7 @@ export const createExportReader = <Item>(operation: ExportDefinition<Item>): Rea
   },
 })
 
-/** A stream whose state cannot be decoded fails alone. */
+/** If a stream's state cannot be decoded, only that stream fails. */
 const startStream = <Item>(
   source: SourceEnv,
   request: StreamRequest<Item>,
@@ -177,10 +177,7 @@ const toStreamProgress = <Item>(
 const streamFrom = ({ startDate, lookback }: SourceEnv, { cursor, slack }: ExportStreamState): number =>
   filterFrom(startDate, cursor, lookback + slack)
 
-/**
- * A stream after a scan of it: its rows of a range that differ from those sent are not read yet, so that another scan
- * has to send them.
- */
+/** A stream after a scan. If its rows in a range differ from those sent, another scan must read and send them. */
 const toNextProgress = <Item>(
   source: SourceEnv,
   { request, state }: SharedStreamProgress<Item>,
@@ -189,14 +186,14 @@ const toNextProgress = <Item>(
   const next = completeExportState(state, source, completion)
   if (O.isNone(state.sentRange) || !hasOverdueRows(state, completion)) return toStreamProgress(source, request, next)
   const again = { overdue: state.sentRange.value, saved: { ...state, resumeToken: O.none } }
-  // What comes between the scans must not be held back: no further scan would send it.
+  // Rows that arrive between the scans must not be held back, since no further scan would send them.
   return toStreamProgress(source, request, { ...next, sentRange: O.none }, again)
 }
 
 const hasOverdueRows = ({ sentRange }: ExportStreamState, { hasSameRows }: Completion): boolean =>
   O.isSome(sentRange) && !hasSameRows(sentRange.value)
 
-/** How an operation's export is read; `fetch`: that of the operation, or one that watches its pages. */
+/** How an operation's export is read; `fetch`: the operation's own, or one that watches its pages. */
 export const toReadEnv = (
   operation: Pick<ExportDefinition<never>, 'name' | 'filters' | 'hasMentionTime'>,
   source: SourceEnv,
@@ -218,21 +215,21 @@ export const toReadEnv = (
 type SharedScan<Item> = {
   readonly operation: ExportDefinition<Item>
   readonly source: SourceEnv
-  /** Of the filters. */
+  /** A digest of the filters. */
   readonly digest: string
   readonly start: ReadStart
   readonly known: ReturnType<typeof watchKnownRows>
   readonly pages: ReturnType<typeof collectPageWarnings>
   readonly toItem: ReturnType<ExportDefinition<Item>['toItem']>
-  /** Those that are still read: fewer once the service's time is known, and some begin in the future. */
+  /** The streams still being read: fewer once the service's time is known and some start in the future. */
   streams: ReadonlyArray<SharedStreamProgress<Item>>
   completion: Completion | undefined
 }
 
 const endOf = <Item>(scan: SharedScan<Item>, completion: Completion): EndedScan<Item> => {
   const { operation, source, digest, start, known, streams } = scan
-  // Only a whole scan from a completed state shows what the filter lets through; and not while the rows of a range are
-  // overdue.
+  // Only a complete scan from a completed state shows what the filter lets through, and not while the rows of a range
+  // are overdue.
   const isWhole = O.isNone(start.resumeToken) && start.windows === undefined
   return {
     operation,
@@ -297,7 +294,7 @@ const readSharedScan = <Item>(
   const events = pipe(
     read(toReadEnv(operation, source, pages.fetch))(scan.start),
     flatMapFeedEither((item): E.Either<Failure, Iterable<ReaderEvent>> => {
-      // A scan that has nothing to ask for ends without an answer.
+      // A scan that has nothing to request ends without an answer.
       const time = clock.serviceTime() ?? (item.completion === undefined ? undefined : source.now())
       if (isTimeChecked) return E.right(toEvents(scan, item))
       if (time === undefined) return E.right(toEvents({ ...scan, streams: [] }, item))
@@ -316,7 +313,7 @@ const readSharedScan = <Item>(
   return concatFeed(readOn)(events)
 }
 
-/** A scan that was read to its end, for these streams. */
+/** A completed scan of these streams. */
 type EndedScan<Item> = {
   readonly operation: ExportDefinition<Item>
   readonly source: SourceEnv
@@ -324,14 +321,14 @@ type EndedScan<Item> = {
   readonly streams: ReadonlyArray<SharedStreamProgress<Item>>
   readonly completion: Completion
   readonly completeScan: CompleteScan
-  /** Whether it went on from a token; and whether it read everything since its start. */
+  /** It resumed from a token; it read everything since its start. */
   readonly isResumed: boolean
   readonly isWhole: boolean
-  /** The rows of a stream that should have come again and have not. */
+  /** The rows of a stream that should have come again but did not. */
   readonly findMissing: (stream: SharedStreamProgress<Item>) => MissingRows
 }
 
-/** The last states of the streams that have all their rows, and what is missing of the others after a second look. */
+/** The last states of streams that have all their rows. For the others, what is still missing after a second look. */
 function* endEvents<Item>(end: EndedScan<Item>): Iterable<ReaderEvent> {
   const { operation, source, digest, streams, completion, isResumed, findMissing } = end
   for (const stream of streams) {
@@ -347,7 +344,7 @@ function* endEvents<Item>(end: EndedScan<Item>): Iterable<ReaderEvent> {
     operation.onScanEnd?.(source, end.completeScan)
 }
 
-/** Scans the streams once more that are not read to their end. */
+/** Scans unfinished streams once more. */
 async function* readUnfinished<Item>(end: EndedScan<Item>): Feed<Failure, ReaderEvent> {
   const { operation, source, digest, streams, completion, isResumed, findMissing } = end
   const missed = streams.filter((stream) => areMissing(findMissing(stream)))
@@ -364,7 +361,7 @@ async function* readUnfinished<Item>(end: EndedScan<Item>): Feed<Failure, Reader
     yield E.right({ _tag: 'Note', level: 'info', message: missingRowsNote(operation.name) })
     await source.wait?.(missingRowsPause)()
   }
-  // A resumed scan is complete only up to its old cutoff: a second scan reads at once what has changed since then.
+  // A resumed scan is complete only up to its old cutoff. A second scan immediately reads what has changed since then.
   const next = [...found, ...explained]
     .map((stream) => toNextProgress(source, stream, completion))
     .filter(({ again }) => isResumed || again !== undefined)
@@ -372,7 +369,7 @@ async function* readUnfinished<Item>(end: EndedScan<Item>): Feed<Failure, Reader
   if (next.length > 0) yield* failAlone(next)(readSharedScan(operation, source, next))
 }
 
-/** A stream of which no known row has come, to be scanned once more: what has left is not sent again. */
+/** A stream of which no known row came, to be scanned once more without sending rows again. */
 const toSecondLook = <Item>(
   source: SourceEnv,
   { request, state }: SharedStreamProgress<Item>,
@@ -380,7 +377,7 @@ const toSecondLook = <Item>(
 ): SharedStreamProgress<Item> =>
   toStreamProgress(source, request, state, { saved: state, sent: sentRowsSince(streamFrom(source, state)).rows })
 
-/** After the second look, the cursor stays. The first run goes on with a warning, the next one fails. */
+/** After the second look, the cursor stays. The first run continues with a warning, the next one fails. */
 function* missingEvents<Item>(
   source: SourceEnv,
   digest: string,
@@ -395,7 +392,7 @@ function* missingEvents<Item>(
   yield { _tag: 'Checkpoint', stream, state: () => encodeExportState(marked, source.startDate, digest) }
 }
 
-/** The missing rows that the other export does not list. It is asked only if rows are missing. */
+/** The missing rows that the other export does not list. It is read only if rows are missing. */
 const findUnexplained = <Item>(
   { otherExport }: ExportDefinition<Item>,
   source: SourceEnv,
@@ -414,7 +411,7 @@ const findUnexplained = <Item>(
   return withoutMoved(other.fetch(source, []), readOther)(missing)
 }
 
-/** A failure is one of these streams: the others have ended. */
+/** Makes only these streams fail, since the others have ended. */
 const failAlone = <Item>(streams: ReadonlyArray<SharedStreamProgress<Item>>) =>
   async function* (feed: Feed<Failure, ReaderEvent>): Feed<Failure, ReaderEvent> {
     for await (const event of feed)
@@ -430,7 +427,7 @@ function* failEach<Item>(
 }
 
 /**
- * The streams whose cursor lies ahead of the service's time fail. Left: nothing is to be read, since all of them do, or
+ * Fails the streams whose cursor is ahead of the service's time. Left: nothing is read, since all of them are, or
  * start_date.
  */
 const refuseFuture = <Item>(
@@ -458,7 +455,7 @@ const refuseFuture = <Item>(
       })
 }
 
-/** A scan that was read to its end, independent of the streams that it was read for. */
+/** A completed scan, independent of the streams for which it was read. */
 const toCompleteScan = (
   { origin: { startDate, cursor, lookback } }: ReadStart,
   digest: string,
@@ -473,7 +470,7 @@ const toCompleteScan = (
 })
 
 /**
- * One scan for all the streams: from the earliest of their cursors, resumed only if all of them have a resume token for
+ * One scan for all the streams, from the earliest of their cursors. Resumed only if all of them have a resume token for
  * it.
  */
 const toScanStart = <Item>(
@@ -510,7 +507,7 @@ const toScanStart = <Item>(
 const earlierCursor = (a: O.Option<number>, b: O.Option<number>): O.Option<number> =>
   O.isNone(a) || O.isNone(b) ? O.none : O.some(Math.min(a.value, b.value))
 
-/** The records, those together that the same streams have not sent yet. */
+/** The rows of the records, grouped by the streams that have not sent them yet. */
 function* sharedRowEvents<Item>(
   streams: ReadonlyArray<SharedStreamProgress<Item>>,
   records: ReadonlyArray<CutRecord>,
@@ -520,7 +517,7 @@ function* sharedRowEvents<Item>(
   if (streams.length === 0) return
   const groups = new Map<string, { readonly streams: ReadonlyArray<string>; readonly rows: Row[] }>()
   for (const record of records) {
-    // It also notes which entities the record names.
+    // Also notes which entities the record names.
     toItem(record)
     const names = streams.filter(({ isNew }) => isNew(record)).map(({ request }) => request.stream)
     const key = names.join()
@@ -532,9 +529,7 @@ function* sharedRowEvents<Item>(
     if (names.length > 0) yield { _tag: 'SharedRows', streams: names, rows, hasUndeclared }
 }
 
-/**
- * How many records go to every stream at a time: the rows made of them are consumed before the next are looked into.
- */
+/** How many records go to every stream at a time. Their rows are consumed before the next records are processed. */
 const recordsPerGroup = 64
 
 function* rowEvents<Item>(

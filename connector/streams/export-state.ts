@@ -28,10 +28,7 @@ import {
 } from '../reading'
 import { isStartMovedBack, startAfterRun } from './start-date'
 
-/**
- * The state of an export stream as JSON: cursor, slack, start date, digest of the filters, sent rows,
- * resume token.
- */
+/** The state of an export stream as JSON: cursor, slack, start date, digest of the filters, sent rows, resume token. */
 const ExportState = t.intersection([
   t.type({ modifiedTimeFrom: Instant }),
   t.partial({
@@ -49,15 +46,15 @@ type ExportState = t.TypeOf<typeof ExportState>
 
 /** The state of an export stream, decoded; times in milliseconds. */
 export type ExportStreamState = {
-  /** None: everything from the start date on is read. */
+  /** None: reads everything from the start date on. */
   readonly cursor: O.Option<number>
-  /** The start date that it was read from (start-date.ts). */
+  /** The start date from which it was read (start-date.ts). */
   readonly readSince: O.Option<number>
   /** How much further back than the lookback the next run reads. */
   readonly slack: number
   readonly filtersDigest: O.Option<string>
   readonly sentRows: SentRows
-  /** Sent rows that are too many to list. */
+  /** The range of sent rows, if there are too many to list. */
   readonly sentRange: O.Option<SentRange>
   /** None of the sent rows came again in the last run (known-rows.ts). */
   readonly areRowsMissing: boolean
@@ -75,7 +72,7 @@ export const emptyExportState: ExportStreamState = {
   resumeToken: O.none,
 }
 
-/** Decodes a stream's state; none: an empty one. A failure names the stream and the key path. */
+/** Decodes a stream's state, or returns an empty one for none. A failure names the stream and the key path. */
 export const decodeExportState = (stream: string, state: O.Option<unknown>): E.Either<Failure, ExportStreamState> =>
   // A stream that was read from a lookup until now has a state of lookups.ts, so it starts over.
   O.isNone(state) || (t.UnknownRecord.is(state.value) && 'readAt' in state.value)
@@ -86,7 +83,7 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
           (issues) =>
             configFailure(
               `The state of ${stream} is wrong: ${formatIssues(issues)}. ` +
-                'Give the state as it was printed, or none to read everything.',
+                'Give the state exactly as it was printed, or none to read everything.',
             ),
           ({
             modifiedTimeFrom,
@@ -111,13 +108,13 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
       )
 
 /**
- * The state that a run goes on from: an empty one if start_date (milliseconds) was moved back, since everything is read
- * again.
+ * The state from which a run continues: an empty one if start_date (milliseconds) was moved back, since everything is
+ * read again.
  */
 export const openExportState = (state: ExportStreamState, startDate: number): ExportStreamState =>
   isStartMovedBack(state.readSince, startDate) ? emptyExportState : state
 
-/** From when on a state reads, whatever the start date; milliseconds. Without a cursor it has not read anything. */
+/** From when a state reads, regardless of the start date; milliseconds. Without a cursor it has not read anything. */
 export const readsOnFrom = ({ cursor, slack }: ExportStreamState, lookback: number): number =>
   O.isNone(cursor) ? Number.NEGATIVE_INFINITY : cursor.value - lookback - slack
 
@@ -143,7 +140,7 @@ export const completeExportState = (
   }
 }
 
-/** The state during a scan, as JSON: the cursor has not moved. `startDate` in milliseconds. */
+/** The state during a scan, as JSON; the cursor has not moved. `startDate` in milliseconds. */
 export const encodeOpenScan = (
   state: ExportStreamState,
   startDate: number,
@@ -169,18 +166,18 @@ export const encodeExportState = (
   ...(areRowsMissing ? { recentMissing: true } : {}),
 })
 
-/** The most sent rows that a merged state remembers: as many as a scan's own state. */
+/** The most sent rows that a merged state remembers, the same as a scan's own state. */
 const maxMergedRows = 1000
 
 /**
- * Merges the states of the processes that shared a backfill into one, from which an ordinary connection goes on: per
- * stream the earliest cursor, and the rows that any process has sent since. A stream that a process has not finished is
- * refused. Each process reads the whole of a stream that cannot be shared: of these the first state is taken.
+ * Merges the states of the processes that shared a backfill into one, from which an ordinary connection continues: for
+ * each stream the earliest cursor, and the rows that any process has sent since. Refuses a stream that a process has
+ * not finished. Every process reads the whole of a stream that cannot be shared, so the first state is used.
  */
 export const mergeStates = (states: ReadonlyArray<SourceState>): E.Either<Failure, SourceState> => {
   const services = states.flatMap((state) => Object.values(state)).flatMap((state) => serviceOfState(state) ?? [])
   if (services.some((service) => !isSameService(service, services[0] ?? service)))
-    return E.left(configFailure('The states are of different services. Merge those of one service only.'))
+    return E.left(configFailure('The states come from different services. Merge those of one service only.'))
   const names = [...new Set(states.flatMap((state) => Object.keys(state)))]
   return pipe(
     names,
@@ -212,10 +209,10 @@ const requireComplete = (name: string, index: number, state: unknown): E.Either<
   if (state.scan !== undefined) return refuse('is still being read. Run its process to its end first')
   return typeof state.modifiedTimeFrom === 'string'
     ? E.right({ ...state, modifiedTimeFrom: state.modifiedTimeFrom })
-    : refuse('has no modifiedTimeFrom: it is no state of this stream')
+    : refuse('has no modifiedTimeFrom: it is not a state of this stream')
 }
 
-/** Shares are months counted from the start date: with another one they would be other months. */
+/** Shares are months counted from the start date. With another start date they would be other months. */
 const haveOneStart = (states: ReadonlyArray<CompleteState>): boolean =>
   new Set(states.flatMap(({ startDate }) => (typeof startDate === 'string' ? [toMillis(startDate)] : []))).size <= 1
 
@@ -231,7 +228,7 @@ const mergeExportStates = (states: ReadonlyArray<CompleteState>): unknown => {
   const slack = Math.max(...states.map((state) => Number(state.slack ?? 0)))
   const recent = states.flatMap((state) => (Array.isArray(state.recent) ? state.recent : []))
   const distinct = [...new Map(recent.map((row) => [JSON.stringify(row), row])).values()]
-  // Each range is of the rows of one share alone: the first run of all sends them once more, and then knows them.
+  // Each range covers the rows of only one share. The first run of all sends them once more, and then knows them.
   const { recentRange: _, recentMissing: __, ...kept } = earliest
   return {
     ...kept,
@@ -240,14 +237,14 @@ const mergeExportStates = (states: ReadonlyArray<CompleteState>): unknown => {
   }
 }
 
-/** The time from which a state goes on: of an export, or of a stream by entity. */
+/** The time from which a state continues, for an export or a stream by entity. */
 export const readStateCursor = (state: unknown): string | null => {
   const { modifiedTimeFrom, fromDate } = t.UnknownRecord.is(state) ? state : {}
   const cursor = modifiedTimeFrom ?? fromDate
   return typeof cursor === 'string' ? cursor : null
 }
 
-/** When the unfinished scan of an export's state began, milliseconds since 1970; undefined without one. */
+/** When the unfinished scan in an export's state began, milliseconds since 1970; undefined without one. */
 export const readScanStart = (state: unknown): number | undefined =>
   pipe(
     t.UnknownRecord.is(state) ? decodeResumeToken(state.scan) : O.none,
@@ -257,24 +254,24 @@ export const readScanStart = (state: unknown): number | undefined =>
     ),
   )
 
-/** A version of a review that must be sent again, and when it was written, if that is known; milliseconds. */
+/** A version of a review that must be sent again, and when it was written, if known; milliseconds. */
 type MissedVersion = { readonly modifiedTime: number; readonly mentionTime: number | undefined }
 
 export type Rewind = {
   readonly stream: string
-  /** The streams that are read in one scan with it, itself included. */
+  /** The streams read in the same scan, including itself. */
   readonly together: ReadonlyArray<string>
   readonly versions: ReadonlyArray<MissedVersion>
   /** How many versions the service has since the oldest of them. */
   readonly newer: number
-  /** From where on the next run reads what is new where a state has no cursor; milliseconds. */
+  /** From where the next run reads new rows if a state has no cursor; milliseconds. */
   readonly cutoff: number
 }
 
 /**
- * The states from which the next run sends these versions again: the stream's cursor goes back to the oldest of them,
- * and where that is less to read, the run reads only the seconds in which they were written before it goes on. Such a
- * state lasts 24 hours.
+ * The states from which the next run sends these versions again: the stream's cursor goes back to the oldest of them.
+ * If that is less to read, the run first reads only the seconds in which they were written. Such a state is valid for
+ * 24 hours.
  */
 export const rewindStates = (
   states: SourceState,
@@ -338,12 +335,15 @@ export const rewindStates = (
 
 const second = 1000
 
-/** Windows around the seconds in which reviews were written; undefined if that is not known of one, or none is left. */
+/**
+ * Windows around the seconds in which reviews were written; undefined if one of these times is unknown, or no window is
+ * left.
+ */
 const toMentionWindows = (
   versions: ReadonlyArray<MissedVersion>,
   { mentionTimeAfter, mentionTimeBefore }: ExportFilters,
 ): ReadonlyArray<Window> | undefined => {
-  // A window takes the place of the filters, so it must not reach beyond them.
+  // A window replaces the filters, so it must not reach beyond them.
   const start = mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(mentionTimeAfter)
   const end = mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(mentionTimeBefore)
   const times = versions.flatMap(({ mentionTime }) => (mentionTime === undefined ? [] : [mentionTime]))
@@ -351,7 +351,7 @@ const toMentionWindows = (
   const spans: Array<{ after: number; before: number }> = []
   for (const time of [...times].sort((a, b) => a - b)) {
     const last = spans.at(-1)
-    // Whether the bounds are inclusive, or have milliseconds, differs from service to service.
+    // Services differ in whether bounds are inclusive or have milliseconds.
     if (last !== undefined && time - second <= last.before) last.before = time + second
     else spans.push({ after: time - second, before: time + second })
   }

@@ -14,7 +14,7 @@ type IndexEnv = {
   readonly entityIndex: EntityIndex
 }
 
-/** A digest of which entities the config takes from which reviews; none if it takes no entities from reviews. */
+/** A digest of which entities the config takes from which reviews; undefined if it takes none. */
 export const digestEntitySelection = ({
   entities: { fromReviews },
   filters,
@@ -25,7 +25,7 @@ export const digestEntitySelection = ({
     : O.none
 }
 
-/** Adds a review's location and provider to the index, as far as the config takes them. */
+/** Adds a review's location and provider to the index, as configured. */
 export const indexEntities = (
   { entities: { fromReviews }, entityIndex }: Pick<IndexEnv, 'entities' | 'entityIndex'>,
   { readFields }: ReviewItem,

@@ -9,25 +9,25 @@ import type { ExportStreamState } from './export-state'
 import { watchPages } from './watch-pages'
 
 /**
- * The rows that a state lists as sent and that the filter lets through come again if the service reads
- * `modifiedTimeFrom` as we send it. If it reads it in another time zone, it leaves out rows that no later run asks for.
+ * The rows that a state lists as sent and that match the filter come again if the service reads `modifiedTimeFrom` the
+ * way we send it. If it reads it in another time zone, it leaves out rows that no later run requests.
  */
 type KnownState = Pick<ExportStreamState, 'sentRows' | 'sentRange'>
 
 const second = 1000
 
-/** One row that does not come may have been deleted between two requests. */
+/** A single missing row may have been deleted between two requests. */
 const fewestMissing = 2
 
-/** Passes pages on, and remembers which rows come of those that the states know. */
+/** Passes pages on and remembers which of the rows known to the states come. */
 export const watchKnownRows = (
   fetch: FetchPage,
   states: ReadonlyArray<KnownState>,
 ): {
   readonly fetch: FetchPage
   /**
-   * The rows of a state that have not come, if none of those that the filter `from` (milliseconds) lets through has;
-   * else none.
+   * The rows of a state that have not come, if none of those that match the filter `from` (milliseconds) has; otherwise
+   * none.
    */
   readonly findMissing: (state: KnownState, from: number) => MissingRows
 } => {
@@ -46,17 +46,17 @@ export const watchKnownRows = (
     }),
     findMissing: ({ sentRows, sentRange }, from) => {
       const range = O.toUndefined(sentRange)
-      // A service may compare whole seconds, and with or without the bound.
+      // A service may compare whole seconds, and include the bound or not.
       const ids = sentRows.filter(([, modifiedTime]) => modifiedTime >= from + second).map(([id]) => id)
       const hasCome = sentRows.some(([id]) => came.has(id)) || (range !== undefined && cameOf.has(range))
-      // Rows of a range that all came in later versions cannot be told from others.
+      // Rows of a range that all came in later versions cannot be distinguished from others.
       const uncounted = range === undefined || range.from < from ? 0 : Math.max(0, range.count - rowCount)
       return hasCome ? noneMissing : { ids: new Set(ids), uncounted }
     },
   }
 }
 
-/** Rows that did not come: those whose ids are known, and how many others. */
+/** Rows that did not come: those with known ids, and how many others. */
 export type MissingRows = { readonly ids: ReadonlySet<string>; readonly uncounted: number }
 
 export const noneMissing: MissingRows = { ids: new Set(), uncounted: 0 }
@@ -67,7 +67,7 @@ export const joinMissing = (missing: ReadonlyArray<MissingRows>): MissingRows =>
   uncounted: Math.max(0, ...missing.map(({ uncounted }) => uncounted)),
 })
 
-/** Those of them that are missing still. */
+/** Those that are still missing. */
 export const stillMissing = ({ ids, uncounted }: MissingRows, rest: MissingRows): MissingRows => ({
   ids: new Set([...ids].filter((id) => rest.ids.has(id))),
   uncounted: Math.min(uncounted, rest.uncounted),
@@ -77,7 +77,7 @@ export const areMissing = ({ ids, uncounted }: MissingRows): boolean => ids.size
 
 /**
  * The missing rows without those that the other export shows: they were deleted, or restored. `readOther` reads all
- * that changed there, with the fetch that it is given.
+ * changes there with the given fetch.
  */
 export const withoutMoved =
   (fetch: FetchPage, readOther: (fetch: FetchPage) => Feed<Failure, unknown>) =>
@@ -95,21 +95,21 @@ export const withoutMoved =
     })
   }
 
-/** How long to wait before the rows are asked for again, in milliseconds. */
+/** How long to wait before the rows are requested again, in milliseconds. */
 export const missingRowsPause = 8_000
 
 const describeMissing = (stream: string, { ids, uncounted }: MissingRows, from: number): string =>
   [
     `${stream}: none of the ${ids.size + uncounted} rows that the ` +
-      'last run has sent come again, although they changed after',
-    `${toInstant(from)}, from which on they are asked for, and the service does ` +
+      'last run sent come again, although they changed after',
+    `${toInstant(from)}, where this run starts, and the service does ` +
       `not list them as ${stream === 'deleted_reviews' ? 'restored' : 'deleted'}.`,
     'Either it reads modifiedTimeFrom in its own time zone, not as UTC, and leaves ' +
       'out rows that changed meanwhile; or it answers from a replica that is behind.',
   ].join(' ')
 
 export const missingRowsNote = (name: string): string =>
-  `${name}: no row comes again that the last run has sent. Asking again in ${missingRowsPause / 1000} s.`
+  `${name}: no row that the last run sent comes again. Asking again in ${missingRowsPause / 1000} s.`
 
 export const missingRowsWarning = (stream: string, missing: MissingRows, from: number): string =>
   `${describeMissing(stream, missing, from)} What came was sent, and the cursor ` +
@@ -117,7 +117,7 @@ export const missingRowsWarning = (stream: string, missing: MissingRows, from: n
 
 export const missingRowsFailure = (stream: string, missing: MissingRows, from: number): Failure =>
   transientFailure(
-    `${describeMissing(stream, missing, from)} The run before has found the same. The cursor ` +
+    `${describeMissing(stream, missing, from)} The previous run found the same. The cursor ` +
       `stays where it was. Set lookback_minutes to more than the zone's distance from UTC (1440 ` +
       `covers every zone), or ask the service's operator; feedback check tests the filter.`,
   )

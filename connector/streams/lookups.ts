@@ -28,17 +28,17 @@ import { selectAttributes } from './attributes'
 import type { SourceEnv } from './source-env'
 import { warningEvent } from './warnings'
 
-/** Where the records of a lookup are, and how it gives its pages. */
+/** Where the records of a lookup are, and how it is paged. */
 export type LookupListSettings = Pick<LookupListRequest, 'recordsPath' | 'paging' | 'query'>
 
 /**
- * `primaryKey`: the attribute that is the key of the records; both are configured, since the specification does not
- * give the fields.
+ * `primaryKey`: the key attribute of the records. Both parts are configured, since the specification does not give the
+ * fields.
  */
 export type LookupSettings = LookupListSettings & { readonly primaryKey: string }
 export type LookupName = 'sources' | 'categories'
 
-/** The records of a list as rows, each once; a failure names the setting that does not fit the answer. */
+/** The records of a list as rows, each once. A failure names the setting that does not fit the answer. */
 const extractLookupRows = (
   name: LookupName,
   primaryKey: string,
@@ -75,17 +75,20 @@ const toKeyedRow = (
   )
 }
 
-/** A blank text is no key: some destinations take an empty text for null. */
+/** A blank text is not a key, since some destinations treat an empty text as null. */
 export const isKeyValue = (value: unknown): boolean =>
   typeof value === 'string' ? value.trim() !== '' : ['number', 'bigint'].includes(typeof value)
 
-/** Drops repeated records, and refuses two different records with one key, since they would overwrite each other. */
+/** Drops repeated records. Refuses two different records with the same key, since they would overwrite each other. */
 const uniqueRows = (name: LookupName, rows: ReadonlyArray<KeyedRow>): E.Either<Failure, ReadonlyArray<Row>> => {
   const byKey = new Map<string, Row>()
   for (const { primaryKey, key, row } of rows) {
     const other = byKey.get(key)
     if (other !== undefined && !Buffer.from(other.json).equals(row.json))
-      return primaryKeyFailure(name, `two different records have the same ${primaryKey}. Choose what tells them apart`)
+      return primaryKeyFailure(
+        name,
+        `two different records have the same ${primaryKey}. Choose a distinguishing attribute`,
+      )
     byKey.set(key, row)
   }
   return E.right([...byKey.values()])
@@ -94,7 +97,7 @@ const uniqueRows = (name: LookupName, rows: ReadonlyArray<KeyedRow>): E.Either<F
 const lookupOperations = { sources: 'lookupSources', categories: 'lookupCategories' } as const
 
 /**
- * A lookup as a stream: full refresh, its key as text and all other fields in one `record`, since they are not
+ * A lookup as a stream: full refresh, with its key as text and all other fields in one `record`, since they are not
  * specified.
  */
 export const createLookupStream = (name: LookupName, lookup: LookupSettings): Stream<SourceEnv> => ({
@@ -119,10 +122,7 @@ export const createLookupStream = (name: LookupName, lookup: LookupSettings): St
   projector: () => (row) => [row as Row],
 })
 
-/**
- * Refuses a key called `record`, the name of the other column; some destinations take names that differ in case for
- * one.
- */
+/** Refuses a key called `record`, the name of the other column. Some destinations ignore the case of names. */
 export const checkLookups = (
   lookups: Partial<Readonly<Record<LookupName, LookupSettings>>>,
 ): E.Either<Failure, Partial<Readonly<Record<LookupName, LookupSettings>>>> => {
@@ -139,7 +139,7 @@ export const checkLookups = (
       )
 }
 
-/** Whether a stream is read from a lookup; without a lookup the stream of the same name is made of reviews. */
+/** The stream is read from a lookup. Without a lookup, the stream with the same name is made from reviews. */
 export const isLookupStream = ({ reader: { name } }: Stream<SourceEnv>): boolean => name.startsWith('look up ')
 
 const createLookupReader = (name: LookupName, lookup: LookupSettings): Reader<SourceEnv, Row> => ({
@@ -179,7 +179,7 @@ export const readLookupRecords = (
     isSample: samplesLookups,
   })
 
-/** The rows of a stream that was looked up, what to tell of the list, and a state that says when. */
+/** The rows of a lookup stream, messages about the list, and a state with the time. */
 export const lookupEvents = (
   { now }: SourceEnv,
   { stream, attributes }: Pick<StreamRequest<never>, 'stream' | 'attributes'>,
@@ -205,6 +205,6 @@ export const toLookupFailure = (name: LookupName | 'locations', refused: LookupL
       error.message,
     )
   const { scope, ...failure } = toFailure(`look up ${name}`, error)
-  // The lookup may need a permission of its own: other operations say themselves that the token is refused.
+  // The lookup may need a separate permission; other operations report a refused token themselves.
   return error._tag === 'Http' || scope === undefined ? failure : { ...failure, scope }
 }

@@ -32,7 +32,8 @@ import { collectUnknownAttributes, UnknownAttributes } from './unknown-attribute
 import { warningEvent } from './warnings'
 
 /**
- * A record of `managed_locations`. A key that is null or empty would be no key, so both attributes always have a text.
+ * A record of `managed_locations`. Both attributes always have a text, because null or an empty text would not be a
+ * key.
  */
 export const ManagedLocationRecord = t.intersection(
   [
@@ -59,7 +60,7 @@ const idKeyOf = ({ id }: LookupRecord): LocationKeyColumns | undefined =>
 const formatKey = ({ code, codeType }: LocationKeyColumns): string => JSON.stringify([code, codeType])
 
 /**
- * Records with their keys. One without a code, or with the code and type of another, has its id as code, so that none
+ * Records with their keys. One without a code, or with the code and type of another, gets its id as code, so that none
  * is lost.
  */
 const assignKeys = (
@@ -83,7 +84,7 @@ const assignKeys = (
           key === undefined && code === undefined
             ? `lookups.locations: location ${index + 1} of ${records.length} has neither a code nor an id.`
             : `lookups.locations: location ${index + 1} of ${records.length} has ` +
-                'the code and codeType of another, and no id that tells them apart.',
+                'the code and codeType of another, and no id that distinguishes them.',
         ),
       )
     if (!isOwner && code !== undefined) shared += 1
@@ -96,7 +97,7 @@ const assignKeys = (
 const jsonAttributes = ['productMappings', 'entityMappings', 'additionalAttributes', 'labels']
 const timeAttributes = ['createdTime', 'modifiedTime']
 
-/** A time as ISO 8601: zone-less in UTC, also with a space, or seconds or milliseconds since 1970. */
+/** A time as ISO 8601: in UTC if it has no zone, also with a space, or given as seconds or milliseconds since 1970. */
 const toTimeText = (value: unknown): unknown => {
   const isNumeric = typeof value === 'number' || (typeof value === 'string' && /^\d{9,14}$/.test(value))
   if (isNumeric) {
@@ -106,7 +107,7 @@ const toTimeText = (value: unknown): unknown => {
   return typeof value === 'string' ? value.trim().replace(' ', 'T') : value
 }
 
-/** The value of an attribute in the form that the codec declares, where it can be given without loss. */
+/** The value of an attribute in the declared form, if it can be converted without loss. */
 const toDeclaredValue = (name: string, value: unknown): unknown => {
   if (value === null || value === undefined) return null
   if (jsonAttributes.includes(name)) return printExactJson(value)
@@ -121,9 +122,7 @@ const toColumns = (record: LookupRecord, key: LocationKeyColumns): LookupRecord 
   ...key,
 })
 
-/**
- * Where the columns of a record do not have the declared type they are null; undeclared ones are treated as configured.
- */
+/** Columns of a record that do not have the declared type become null; undeclared ones are handled as configured. */
 const createRowBuilder = (source: SourceEnv) => {
   const cutPage = createCutter({
     list: 'locations',
@@ -158,7 +157,7 @@ const sharedCodeWarning = (count: number): string =>
   `managed_locations: ${count} locations have the code and codeType ` +
   'of another. Their code is their id, with the codeType id.'
 
-/** The list of the locations that the service manages: active ones only. */
+/** The list of the active locations that the service manages. */
 export const createManagedLocationsStream = (settings: LookupListSettings): Stream<SourceEnv> => {
   const reader: Reader<SourceEnv, Row> = {
     name: 'look up locations',

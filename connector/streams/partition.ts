@@ -16,9 +16,9 @@ const monthsBetween = (from: number, to: number): ReadonlyArray<number> => {
 
 /**
  * The windows of mention time that a process reads: every `count`th calendar month since the start date. So the
- * processes agree on the windows whenever each of them begins, and each gets old and new months. The first window is
- * open to the past, the last to the future; they overlap by a millisecond, since it is not known whether the bounds are
- * inclusive. Reviews without a mention time are in no window: the last process reads them.
+ * processes agree on the windows whenever each of them starts, and each gets old and new months. The first window is
+ * open to the past, the last to the future. They overlap by a millisecond, since it is unknown if the bounds are
+ * inclusive. Reviews without a mention time are in no window; the last process reads them.
  */
 export const partitionWindows = (
   { index, count }: BackfillPartition,

@@ -12,8 +12,8 @@ import { ManagedLocationRecord } from './managed-locations'
 import type { ResourceName, ReviewEntitySettings, SourceEnv } from './source-env'
 
 /**
- * The resources of the service that have attributes to hide. Deletions have nothing but a key and a cursor, and no
- * field of the other lookups is specified.
+ * The resources of the service that have attributes to hide. Deletions have only a key and a cursor, and no field of
+ * the other lookups is specified.
  */
 export const privacyResources: Readonly<Record<ResourceName, { readonly codec: t.Any; readonly roots: StreamRoots }>> =
   {
@@ -39,10 +39,7 @@ export const privacyResources: Readonly<Record<ResourceName, { readonly codec: t
     managed_locations: { codec: ManagedLocationRecord, roots: { managed_locations: '' } },
   }
 
-/**
- * The path within a resource at which the records of a stream are found, by stream name; empty or with a dot at its
- * end.
- */
+/** The path of a stream's records within a resource, by stream name; empty or ending with a dot. */
 type StreamRoots = Readonly<Record<string, string>>
 
 const resourceNames = Object.keys(privacyResources) as ReadonlyArray<ResourceName>
@@ -54,16 +51,13 @@ export const resourcePaths = (resource: ResourceName): ReadonlyArray<string> =>
 /** Every path that exists. */
 const allResourcePaths: ReadonlyArray<string> = resourceNames.flatMap(resourcePaths)
 
-/**
- * The path at which the records of a stream are found, such as `export.contents.`; none if it has no attributes to
- * hide.
- */
+/** The path of a stream's records, such as `export.contents.`; none if it has no attributes to hide. */
 const streamRoot = (stream: string): O.Option<string> => {
   const resource = resourceNames.find((name) => stream in privacyResources[name].roots)
   return resource === undefined ? O.none : O.some(`${resource}.${privacyResources[resource].roots[stream] ?? ''}`)
 }
 
-/** The attributes that a key is made of, by stream, where the key itself is no attribute of the service. */
+/** The attributes that form a key, by stream, if the key itself is no attribute of the service. */
 const keyParts: Readonly<Record<string, ReadonlyArray<string>>> = {
   categories: ['category', 'subCategory'],
   questions: ['questionCode', 'question', 'questionType'],
@@ -83,7 +77,8 @@ export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<str
   )
 
 /**
- * The path that `privacy.drop` takes for an attribute of a stream; none if it takes none, as for the keys of `streams`.
+ * The path that `privacy.drop` takes for an attribute of a stream; none if it cannot be dropped, such as the keys of
+ * `streams`.
  */
 export const findPrivacyPath = (
   streams: ReadonlyArray<Stream<never>>,
@@ -96,7 +91,7 @@ export const findPrivacyPath = (
     O.filter((candidate) => knownPaths.has(candidate) && !keyPaths(streams).has(candidate)),
   )
 
-/** Whether other streams are made of the attribute at a path: it cannot become a string. */
+/** Other streams are made from the attribute at this path, so it cannot become a string. */
 const holdsChildStream = (path: string): boolean =>
   Object.values(privacyResources.export.roots).some((root) => `export.${root}`.startsWith(`${path}.`))
 
@@ -135,7 +130,7 @@ export type PrivacySettings = {
   readonly hashKey: string | undefined
 }
 
-/** The paths from which the ids of entities are taken, each with the setting that takes them. */
+/** The paths from which the ids of entities are taken, each with the setting that does so. */
 const entityIdPaths = ({ locations, providers }: ReviewEntitySettings): ReadonlyMap<string, string> =>
   new Map([
     ...(locations ? ['export.location', 'export.location.id'] : []).map(
@@ -147,7 +142,8 @@ const entityIdPaths = ({ locations, providers }: ReviewEntitySettings): Readonly
   ])
 
 /**
- * Refuses, by name, paths that do not exist, keys, cursors, and attributes by which entities are found in the reviews.
+ * Refuses paths that do not exist, keys, cursors, and attributes by which entities are found in the reviews. Names
+ * each.
  */
 export const checkPrivacy = (
   privacy: PrivacySettings,
@@ -161,9 +157,7 @@ export const checkPrivacy = (
     if (keys.has(path)) return [`privacy.${key}: ${path} is a key or a cursor, which streams need`]
     const setting = idPaths.get(path)
     if (setting !== undefined)
-      return [
-        `privacy.${key}: ${path} is what ${setting} finds entities by. Keep it, or name the entities in the config`,
-      ]
+      return [`privacy.${key}: ${path} is how ${setting} finds entities. Keep it, or name the entities in the config`]
     return key === 'hash' && holdsChildStream(path)
       ? [`privacy.hash: ${path} holds what other streams are made of. Drop it, or hash its attributes`]
       : []
@@ -180,7 +174,7 @@ export const checkPrivacy = (
     : E.left(configFailure(`The config is wrong: ${problems.join('; ')}.`))
 }
 
-/** The actions of the cutter, by resource and by path within it; a hash is HMAC-SHA-256 in hex. */
+/** The actions of the cutter, by resource and by path within it. A hash is HMAC-SHA-256 in hex. */
 export const privacyActions = ({ drop, hash, hashKey = '' }: PrivacySettings): SourceEnv['actions'] => {
   const hashText = (text: string): string => createHmac('sha256', hashKey).update(text).digest('hex')
   const all: ReadonlyArray<readonly [string, PrivacyAction]> = [
@@ -196,7 +190,7 @@ export const privacyActions = ({ drop, hash, hashKey = '' }: PrivacySettings): S
   )
 }
 
-/** The stream with the schema of its records after privacy: without dropped attributes, hashed ones as strings. */
+/** The stream with the record schema after privacy: without dropped attributes, and with hashed ones as strings. */
 export const applyPrivacyToSchema =
   ({ drop, hash }: PrivacySettings) =>
   <Env>(stream: Stream<Env>): Stream<Env> => {
@@ -217,7 +211,7 @@ const toStringSchema = ({ description }: JsonSchema): JsonSchema => ({
   description: `${description ?? 'Attribute'}; as HMAC-SHA-256 in hex`,
 })
 
-/** Changes the attribute at a path, also within arrays; a schema without it stays as it is. */
+/** Changes the attribute at a path, also within arrays. A schema without it stays as it is. */
 const changeAttribute = (
   schema: JsonSchema,
   [key = '', ...rest]: ReadonlyArray<string>,

@@ -59,8 +59,8 @@ type Part = FieldOffset & {
 }
 
 /**
- * The rows that a derivation makes of the objects in a review: each with the review and its version, so that rows of
- * older versions can be told. The consumers that make them in SQL follow the same derivation.
+ * The rows that a derivation makes of the objects in a review, each with the review and its version so that outdated
+ * rows can be recognized. Consumers that make them in SQL follow the same derivation.
  */
 const createPartProjector =
   ({ steps, omitted }: PartDerivation) =>

@@ -5,12 +5,12 @@ import { createExtractor, hasField, type ObjectOffsets, rawFieldText } from '../
 import type { ReviewItem, ReviewMembers } from './review-item'
 import { reviewExportReader } from './reviews'
 
-/** The most names or versions that a filter remembers; a forgotten one is sent again when it occurs again. */
+/** The most names or versions that a filter remembers. A forgotten one is sent again when it comes again. */
 export const maxFilterEntries = 200_000
 
 /**
- * Accepts the first version of each key, and then only versions with a later time and another text: never an older
- * version after a newer one. `time` in milliseconds.
+ * Accepts the first version of each key, and then only versions with a later time and a different text, so never an
+ * older version after a newer one. `time` in milliseconds.
  */
 const createVersionFilter = () => {
   const versions = new Map<string, { time: number; text: string }>()
@@ -46,7 +46,7 @@ const ReviewProvider = t.intersection(
 const ReviewSource = t.intersection([t.type(dimensionProps), optionalAttributes({ name: displayName })], 'ReviewSource')
 type DimensionObject = ObjectOffsets<{ readonly id: 'value'; readonly reviewModifiedTime: 'value' }>
 
-/** An object that reviews name: sent once in a run, and again only if a newer review shows that it has changed. */
+/** An object that reviews name. Sent once in a run, and again only if a newer review shows that it has changed. */
 const createDimensionProjector = (findObject: (review: ReviewMembers) => DimensionObject | undefined) => () => {
   const isNewVersion = createVersionFilter()
   const extractObject = createExtractor()

@@ -2,11 +2,11 @@ import { type CutRecord, createOffsetReader, type FieldOffsets, rawFieldText } f
 
 const namedFields = { id: 'value', reviewModifiedTime: 'value' } as const
 
-/** A child record gets these members from its review; members of the same names that it already has are left out. */
+/** The members that a child record gets from its review. Its own members with these names are left out. */
 const reviewKeyFields = { reviewId: 'value', reviewModifiedTime: 'value' } as const
 const contentKeyFields = { ...reviewKeyFields, contentId: 'value' } as const
 
-/** The fields of a review that streams read: a cutter must record their offsets. */
+/** The fields of a review that streams read, whose offsets a cutter must record. */
 export const reviewFieldTree = {
   modifiedTime: 'value',
   location: namedFields,
@@ -31,7 +31,7 @@ export const reviewFieldTree = {
 type ReviewFields = {
   readonly json: Uint8Array
   readonly members: ReviewMembers
-  /** `"reviewModifiedTime":…`, as JSON text in latin1: the member that a child record gets. */
+  /** `"reviewModifiedTime":…` as JSON text in latin1: the member that a child record gets. */
   readonly modifiedTimeMember: string
   /** `"reviewId":…,"reviewModifiedTime":…`: the review and the version that a child record belongs to. */
   readonly versionMembers: string
@@ -39,7 +39,7 @@ type ReviewFields = {
 
 export type ReviewMembers = FieldOffsets<typeof reviewFieldTree>
 
-/** A review of an export page; `readFields` locates its fields at the first call and keeps them. */
+/** A review of an export page. `readFields` locates its fields on the first call and keeps them. */
 export type ReviewItem = { readonly record: CutRecord; readonly readFields: () => ReviewFields }
 const locateFields = createOffsetReader(reviewFieldTree)
 const readReviewFields = (record: CutRecord): ReviewFields => {

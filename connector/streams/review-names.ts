@@ -20,21 +20,20 @@ const noName = 'null'
 const mayBeBlank = /^"[\s\x80-\xff]*"$/
 
 /**
- * A name as JSON text (latin1, as `rawFieldText` gives it), the same however the service escapes it; null if it is
- * absent or blank.
+ * A name as JSON text (latin1, from `rawFieldText`), the same however the service escapes it; null if absent or blank.
  */
 const readName = (json: Uint8Array, at: FieldOffset | undefined): string => {
   if (!hasField(json, at)) return noName
   const raw = rawFieldText(json, at)
-  // Of spaces beyond ASCII, a byte of each is no space.
+  // In UTF-8, no byte of a space beyond ASCII looks like a space.
   if (!raw.includes('\\')) return mayBeBlank.test(raw) && fieldText(json, at).trim() === '' ? noName : raw
   const text = fieldText(json, at)
   return text.trim() === '' ? noName : Buffer.from(JSON.stringify(text)).toString('latin1')
 }
 
 /**
- * The key of names: one text that is never empty, since some destinations take an empty text for null. The names are
- * JSON texts, of which not all are null; each ">" of theirs is doubled, which keeps different ones different.
+ * The key of names: one text that is never empty, since some destinations treat an empty text as null. The names are
+ * JSON texts, not all null; each ">" in them is doubled so that different names give different keys.
  */
 const joinNames = (names: ReadonlyArray<string>, hasKey: boolean): string => {
   const [first, ...others] = names.map((name) =>
@@ -60,11 +59,11 @@ type Part = {
   readonly elements?: ReadonlyArray<FieldOffset & Part>
 }
 
-/** A row for each key that objects of the reviews of a run have, of the first object with it. */
+/** One row for each key among the objects in a run's reviews, made from the first object with it. */
 const createNamesProjector =
   ({ steps, names, hasKey, kind }: NamesDerivation) =>
   () => {
-    // Of most objects the names were seen together before: their key need not be made.
+    // Most objects have a combination of names that was seen before, so their key need not be built.
     const [isNewCombination, isNewKey] = [createNameFilter(), createNameFilter()]
     return ({ readFields }: ReviewItem): ReadonlyArray<Row> => {
       const { json, members, modifiedTimeMember } = readFields()
@@ -131,7 +130,7 @@ const ReviewQuestion = t.intersection(
       reviewModifiedTime,
       id: describeAttribute('The question code, or else "> ", the question, " > " and its type; never empty')(t.string),
     }),
-    // Nulls are already among their values.
+    // Null is already among their values.
     t.partial({ questionCode, question, questionType }),
     optionalAttributes({
       kind: describeAttribute(

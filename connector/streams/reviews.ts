@@ -57,10 +57,9 @@ export const reviewExportOperation: ExportDefinition<ReviewItem> = {
   otherExport: () => deletionExportOperation,
 }
 
-/** The one reader of all streams that are made of reviews. */
+/** The shared reader of all streams made from reviews. */
 export const reviewExportReader = withSourceLookup(createExportReader(reviewExportOperation))
 
-/** The reviews themselves. */
 export const reviewsStream = defineStream({
   name: 'reviews',
   codec: ReviewRecord,
@@ -87,7 +86,7 @@ export const createDeletionFetcher = ({ api, onUnknown }: Pick<SourceEnv, 'api' 
     }),
   )
 
-/** Operation 7, export deleted reviews; of the filters it takes the sources alone. */
+/** Operation 7, export deleted reviews. It only supports the filter by sources. */
 export const deletionExportOperation: ExportDefinition<CutRecord> = {
   name: 'export deleted reviews',
   fetch: createDeletionFetcher,
@@ -99,7 +98,6 @@ export const deletionExportOperation: ExportDefinition<CutRecord> = {
 
 export const deletionExportReader = createExportReader(deletionExportOperation)
 
-/** The deletions themselves. */
 export const deletedReviewsStream = defineStream({
   name: 'deleted_reviews',
   codec: DeletedReviewRecord,

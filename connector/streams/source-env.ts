@@ -8,16 +8,16 @@ import type { BackfillPartition } from './partition'
 /** A resource of the service that has attributes to hide; the paths of `privacy` begin with it. */
 export type ResourceName = 'export' | 'comments' | 'transparency_reviews' | 'entity_ratings' | 'managed_locations'
 
-/** How a scan ended: its cutoff in milliseconds, and whether an earlier run had begun it. */
+/** How a scan ended: its cutoff in milliseconds, and if it was certified. */
 export type ScanEnd = { readonly cutoff: number; readonly isCertified: boolean; readonly isResumed: boolean }
 
-/** What the readers of a run tell of what they send. */
+/** What the readers of a run report about the rows they send. */
 export type RunSummary = {
   /** By stream. */
   readonly scanEnds: Map<string, ScanEnd>
-  /** Of `reviews`: by id, the time of the deletion that was sent; milliseconds. */
+  /** For `reviews`: the time of the deletion that was sent, by id; milliseconds. */
   deletedTimes: ReadonlyMap<string, number>
-  /** The records of `sync_audit`: of the streams that were read to their end. */
+  /** The records of `sync_audit`, for the completed streams. */
   readonly records: object[]
 }
 
@@ -30,11 +30,11 @@ export type ReviewEntitySettings = { readonly locations: boolean; readonly provi
 export type SourceEnv = {
   readonly api: Api
   readonly now: () => number
-  /** Waits so many milliseconds before an answer is asked for again that cannot be right; none: does not wait. */
+  /** Waits so many milliseconds before an implausible answer is requested again; without it, does not wait. */
   readonly wait?: (millis: number) => Task<void>
   readonly startDate: number
   readonly lookback: number
-  /** The configured filters of the export; an absent one does not filter. */
+  /** The configured filters of the export. An absent one does not filter. */
   readonly filters: {
     readonly sources?: ReadonlyArray<number>
     readonly mentionTimeAfter?: string
@@ -70,19 +70,18 @@ export type SourceEnv = {
     readonly lookbackDays: number
   }
   readonly entityIndex: EntityIndex
-  /** A list that stays empty is taken as empty although rows of it are known. */
+  /** A list that stays empty counts as empty even if rows of it are known. */
   readonly acceptEmptyLists?: boolean
-  /** None: the config asks for no audit. */
+  /** None: the config requests no audit. */
   readonly runSummary?: RunSummary
-  /** Only the first page of a lookup is read, as a check needs. */
+  /** Reads only the first page of a lookup, which is enough for a check. */
   readonly samplesLookups?: boolean
-  /** The published lookup of sources; none: the reviews tell them. */
+  /** The published lookup of sources; undefined: sources come from the reviews. */
   readonly sourceLookup?: Pick<LookupListRequest, 'recordsPath' | 'paging' | 'query'>
 }
 
 /**
- * The thresholds of a feedback request. `minRatingCount` is always sent, since the default of some services hides
- * entities.
+ * The thresholds of a feedback request. `minRatingCount` is always sent, since some services hide entities by default.
  */
 export const toThresholds = ({ thresholds }: SourceEnv['feedback']): SourceEnv['feedback']['thresholds'] => ({
   minRatingCount: -1,

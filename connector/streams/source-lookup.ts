@@ -17,7 +17,7 @@ import { isKeyValue, type LookupListSettings, lookupEvents, readLookupRecords, t
 import type { SourceEnv } from './source-env'
 import { warningEvent } from './warnings'
 
-/** The schema of `sources` where they are looked up as published: what reviews tell of them, and the whole record. */
+/** The schema of `sources` if they are looked up as published: what reviews say about them, and the whole record. */
 export const addLookedUpRecord = (schema: JsonSchema): JsonSchema => {
   const properties = schema.properties as Readonly<Record<string, JsonSchema>>
   const { reviewModifiedTime: time } = properties
@@ -35,7 +35,7 @@ export const addLookedUpRecord = (schema: JsonSchema): JsonSchema => {
   }
 }
 
-/** Why sources are read from the reviews instead; a Left is a failure of the stream. */
+/** Why sources are read from the reviews instead. A Left is a failure of the stream. */
 const explainRefusal = (refused: LookupListError): E.Either<Failure, string> => {
   const failure = toLookupFailure('sources', refused)
   if (refused._tag === 'Answer') return failure._tag === 'Config' ? E.right(failure.message) : E.left(failure)
@@ -56,7 +56,7 @@ const explainRefusal = (refused: LookupListError): E.Either<Failure, string> => 
 
 const isDigits = (value: unknown): value is string => typeof value === 'string' && /^\d{1,18}$/.test(value)
 
-/** The id of a source in the records of a lookup and in reviews: an integer. */
+/** The id of a source, an integer, in the records of a lookup and in reviews. */
 const sourceIdOf = ({ id }: LookupRecord): number | bigint | undefined =>
   isDigits(id) ? BigInt(id) : typeof id === 'bigint' || Number.isSafeInteger(id) ? (id as number | bigint) : undefined
 
@@ -85,11 +85,11 @@ const toSourceRows = (
 type SourceOutcome = E.Either<string, { readonly list: LookupList; readonly rows: ReadonlyArray<Row> }>
 
 /**
- * The rows of a lookup of sources, or why they are read from the reviews instead; a Left is a failure of the stream.
+ * The rows of a lookup of sources, or why they are read from the reviews instead. A Left is a failure of the stream.
  */
 const lookUpSources = (source: SourceEnv, settings: LookupListSettings): TE.TaskEither<Failure, SourceOutcome> => {
   const isHidden = Object.keys(source.actions.export ?? {}).some((path) => /^source(\.|$)/.test(path))
-  if (isHidden) return TE.right(E.left('privacy hides attributes of sources, which only reviews tell.'))
+  if (isHidden) return TE.right(E.left('privacy hides attributes of sources that only reviews have.'))
   return pipe(
     readLookupRecords(source, 'sources', settings, ({ id }) => (isKeyValue(id) ? String(id) : undefined)),
     TE.matchE(
@@ -109,7 +109,7 @@ const derivedWarning = (reason: string): string =>
   `lookups.sources: ${reason} Sources are read from the reviews ` +
   'instead. Set lookups.sources to false, or name another path.'
 
-/** What `check` says of the lookup of sources where it is published: a warning, if the reviews stand in for it. */
+/** Checks the published lookup of sources. Resolves to a warning if the reviews replace it. */
 export const checkSourceLookup = (source: SourceEnv): TE.TaskEither<Failure, ReadonlyArray<string>> =>
   source.sourceLookup === undefined
     ? TE.right([])
@@ -124,8 +124,8 @@ export const checkSourceLookup = (source: SourceEnv): TE.TaskEither<Failure, Rea
       )
 
 /**
- * Reads `sources` from the lookup where the config names it as published, and all other streams as `reader` does. Where
- * the service refuses the lookup, `reader` reads them too, so that they share its requests.
+ * Reads `sources` from the published lookup if configured, and all other streams with `reader`. If the service refuses
+ * the lookup, `reader` reads them too, so that they share its requests.
  */
 export const withSourceLookup = <Item>(reader: Reader<SourceEnv, Item>): Reader<SourceEnv, Item> => ({
   name: reader.name,

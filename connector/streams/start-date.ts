@@ -11,20 +11,20 @@ import { watchPages } from './watch-pages'
  */
 
 /**
- * The config's start is earlier than the one a state was read from: what lies between is missing, so everything is read
- * again.
+ * The config's start is earlier than the one from which a state was read. Rows in between are missing, so everything is
+ * read again.
  */
 export const isStartMovedBack = (readSince: O.Option<number>, startDate: number): boolean =>
   O.isSome(readSince) && startDate < readSince.value
 
 /**
- * The start that a state remembers after a run that went on from `from`. A later start in the config leaves the older
- * rows complete, unless it lies behind `from`: the run then skipped what lies between.
+ * The start that a state remembers after a run that continued from `from`. A later start in the config leaves the older
+ * rows complete, unless it is after `from`: the run then skipped the time in between.
  */
 export const startAfterRun = (readSince: O.Option<number>, startDate: number, from: number): number =>
   O.isSome(readSince) && readSince.value < startDate && startDate <= from ? readSince.value : startDate
 
-/** The one line that says that streams are read again, and what it costs. */
+/** The message that streams are read again, and what it costs. */
 export const movedBackNote = (streams: ReadonlyArray<string>, readSince: number, startDate: number): ReaderEvent => ({
   _tag: 'Note',
   level: 'warn',
@@ -38,7 +38,7 @@ export const movedBackNote = (streams: ReadonlyArray<string>, readSince: number,
 const dateError = 1_000
 
 /**
- * Why a run cannot start: nothing is as late as `start_date`, and a cursor that far ahead would hide all changes until
+ * Why a run cannot start: no row is as late as `start_date`, and a cursor that far ahead would hide all changes until
  * then.
  */
 export const futureStartFailure = (startDate: number, serviceTime: number): Failure | undefined =>
@@ -52,12 +52,10 @@ export const futureStartFailure = (startDate: number, serviceTime: number): Fail
         scope: 'run',
       }
 
-/**
- * How far a cursor may be ahead of the service's time: as much as the cutoff of a run allows for clocks that differ.
- */
+/** How far a cursor may be ahead of the service's time: as much as the cutoff of a run allows for clock differences. */
 const clockTolerance = 300_000
 
-/** Where the next run would read from lies in the future, so that it would never see what changes until then. */
+/** The next run would start in the future, so it would never see the changes until then. */
 export const isAheadOfService = (from: number, serviceTime: number): boolean => from > serviceTime + clockTolerance
 
 export const futureCursorFailure = (cursor: number, serviceTime: number): Failure =>
@@ -67,10 +65,7 @@ export const futureCursorFailure = (cursor: number, serviceTime: number): Failur
       'sync --full-refresh, or Refresh or Clear on the platform, or a run without its state.',
   )
 
-/**
- * Passes pages on, and remembers the service's time as the first of them gives it: by its `Date`, without one by the
- * clock here.
- */
+/** Passes pages on and remembers the service's time from the first one: its `Date`, or else the local clock. */
 export const watchServiceTime = <Args extends ReadonlyArray<unknown>, Err, Page extends { readonly servedAt?: number }>(
   fetch: (...args: Args) => TaskEither<Err, Page>,
   now: () => number,

@@ -34,8 +34,8 @@ import { addSyncAudit, syncAuditStream } from './sync-audit'
 import { addTombstones, type DeletedAtColumn } from './tombstones'
 
 /**
- * The streams of every config, in the order in which they are read. Deletions come before reviews: a review that is
- * restored between the two is then read after its deletion, and stays.
+ * The streams of every config, in reading order. Deletions come before reviews, so a review that is restored between
+ * the two is read after its deletion, and stays.
  */
 export const streams: ReadonlyArray<Stream<SourceEnv>> = [
   deletedReviewsStream,
@@ -55,10 +55,10 @@ export const streams: ReadonlyArray<Stream<SourceEnv>> = [
   entityRatingsStream,
 ]
 
-/** Every stream that a config can have: those of every config, and those that it must ask for. */
+/** Every stream that a config can have, including those that it must request. */
 export const declaredStreams: ReadonlyArray<Stream<SourceEnv>> = [...streams, managedLocationsStream, syncAuditStream]
 
-/** The key of the config that a stream is there with, where it is not there with every config. */
+/** The config key that adds a stream, if not every config has it. */
 const keysOfStreams: Readonly<Record<string, string>> = {
   [managedLocationsStream.name]: 'lookups.locations',
   [syncAuditStream.name]: 'audit: true',
@@ -68,21 +68,21 @@ const keysOfStreams: Readonly<Record<string, string>> = {
 type StreamSettings = {
   readonly privacy: PrivacySettings
   readonly fromReviews: ReviewEntitySettings
-  /** The column that marks deletions in `reviews`; none: `deleted_reviews` alone tells of them. */
+  /** The column that marks deletions in `reviews`; none: only `deleted_reviews` reports them. */
   readonly tombstones: O.Option<DeletedAtColumn>
   /**
-   * The lookups whose operation is configured; the other dimensions are made of the reviews. `publishedSources`:
-   * sources are looked up as published, or made of the reviews where that is refused.
+   * The lookups whose operation is configured. The other dimensions are made from the reviews. `publishedSources`:
+   * sources are looked up as published, or made from the reviews if that is refused.
    */
   readonly lookups: Partial<Readonly<Record<LookupName, LookupSettings>>> & {
     readonly locations?: LookupListSettings
     readonly publishedSources?: boolean
   }
-  /** Whether `sync_audit` tells what the run has sent of the other streams. */
+  /** Adds `sync_audit`, which reports what the run has sent of the other streams. */
   readonly audit?: boolean
 }
 
-/** The stream as its lookup changes it. `managed_locations` is there only with its lookup. */
+/** The stream as changed by its lookup. `managed_locations` exists only with its lookup. */
 const applyLookup =
   (lookups: StreamSettings['lookups']) =>
   (stream: Stream<SourceEnv>): ReadonlyArray<Stream<SourceEnv>> => {
@@ -97,7 +97,7 @@ const applyLookup =
       : [stream]
   }
 
-/** The streams as the settings change them; a failure names the settings that are not allowed. */
+/** The streams as changed by the settings. A failure names the settings that are not allowed. */
 export const applyStreamSettings = ({
   privacy,
   fromReviews,
@@ -123,15 +123,13 @@ export const applyStreamSettings = ({
     E.map((all) => (audit ? addSyncAudit(all) : all)),
   )
 
-/** The streams with readers that ask again for an empty list. Streams that share a reader still do. */
+/** Makes the readers of the streams request an empty list again. Streams that share a reader still do. */
 const addSecondLook = (all: ReadonlyArray<Stream<SourceEnv>>): ReadonlyArray<Stream<SourceEnv>> => {
   const readers = new Map(all.map(({ reader }) => [reader, withSecondLook(reader)]))
   return all.map((stream) => ({ ...stream, reader: readers.get(stream.reader) ?? stream.reader }))
 }
 
-/**
- * The streams of a comma-separated list of names; all of them without a list. A failure names those that do not exist.
- */
+/** The streams in a comma-separated list of names, or all without a list. A failure names those that do not exist. */
 export const selectStreams = (
   all: ReadonlyArray<Stream<SourceEnv>>,
   names: string | undefined,
@@ -142,7 +140,7 @@ export const selectStreams = (
   if (unknown.length === 0) return E.right(all.filter(({ name }) => selected.includes(name)))
   const known = all.map(({ name }) => name)
   const hints = unknown.flatMap((name) =>
-    name in keysOfStreams ? [` ${name} is there with ${keysOfStreams[name]} in the config.`] : [],
+    name in keysOfStreams ? [` ${name} needs ${keysOfStreams[name]} in the config.`] : [],
   )
   return E.left(
     configFailure(
@@ -158,7 +156,7 @@ const feedbackStreams: ReadonlyArray<Stream<SourceEnv>> = [
   entityRatingsStream,
 ]
 
-/** The type of an attribute in a schema, whether it may be null or not. */
+/** The type of an attribute in a schema, whether or not it may be null. */
 const typeOf = ({ properties }: JsonSchema, attribute: string): string => {
   const { type, format } = (properties as Readonly<Record<string, JsonSchema>> | undefined)?.[attribute] ?? {}
   const types = [type].flat().filter((name) => name !== 'null')
@@ -166,7 +164,7 @@ const typeOf = ({ properties }: JsonSchema, attribute: string): string => {
 }
 
 /**
- * Why a stream that somebody sends is not one of ours; undefined if it is. A lookup has the key that its config names.
+ * Why a stream from another sender is not one of ours; undefined if it is. A lookup has the key that its config names.
  */
 export const findForeignProblem = ({
   name,
@@ -184,12 +182,12 @@ export const findForeignProblem = ({
     : `${other} of our ${name} is ${typeOf(own.schema, other).replace(',', ' ').trim()}`
 }
 
-/** The keys of a state that tell where its stream goes on; a run without them cannot go on at all. */
+/** The state keys that say where a stream continues. Without them a run cannot continue. */
 const cursorKeys = ['modifiedTimeFrom', 'fromDate', 'readAt'] as const
 
 /**
- * Why the next run could not go on from the cursor of a stream's state; undefined if it can, and for a stream that is
- * not ours.
+ * Why the next run could not continue from the cursor of a stream's state. Undefined if it can, and for foreign
+ * streams.
  */
 export const findStateProblem = (name: string, state: unknown): string | undefined => {
   const stream = declaredStreams.find((other) => other.name === name)
@@ -202,12 +200,12 @@ export const findStateProblem = (name: string, state: unknown): string | undefin
   return E.isLeft(result) ? result.left.message : undefined
 }
 
-/** The names of the streams that are read in one scan with a stream, itself included. */
+/** The names of the streams read in the same scan as a stream, including itself. */
 export const streamsReadWith = (name: string): ReadonlyArray<string> => {
   const reader = streams.find((stream) => stream.name === name)?.reader
   return streams.filter((stream) => stream.reader === reader).map((stream) => stream.name)
 }
 
-/** What limits the scan that an export's stream is read by. */
+/** The filters of the scan that reads an export's stream. */
 export const exportFilters = (source: SourceEnv, name: string): ExportFilters =>
   (name === deletedReviewsStream.name ? deletionExportOperation : reviewExportOperation).filters(source)

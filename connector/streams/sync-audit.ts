@@ -58,7 +58,7 @@ type SyncAudit = t.TypeOf<typeof SyncAudit>
 
 export const createRunSummary = (): RunSummary => ({ scanEnds: new Map(), deletedTimes: new Map(), records: [] })
 
-/** Reports that a scan of these streams has ended; a stream that is scanned twice was resumed if either scan was. */
+/** Reports that a scan of these streams has ended. A stream scanned twice counts as resumed if either scan was. */
 export const reportScanEnd = (
   { runSummary }: Pick<SourceEnv, 'runSummary'>,
   streams: ReadonlyArray<string>,
@@ -73,13 +73,16 @@ export const reportScanEnd = (
 
 type StreamKeys = Pick<Stream<SourceEnv>, 'name' | 'primaryKey' | 'cursor'>
 
-/** What the hash of a row is made of: rows made of a review count by that review, so that one hash serves them all. */
+/**
+ * The columns that make up the hash of a row. Rows made from a review count by that review, so that one hash serves
+ * them all.
+ */
 const hashedColumns = ({ primaryKey, cursor }: StreamKeys): ReadonlyArray<string> => {
   const version = O.isSome(cursor) ? [cursor.value] : []
   return primaryKey[0] === 'reviewId' ? ['reviewId', ...version] : [...primaryKey, ...version]
 }
 
-/** Whether each row of the stream belongs to one version of a review, which its item tells. */
+/** Each row of the stream belongs to one version of a review, which its item gives. */
 const isOfReview = ({ primaryKey, cursor }: StreamKeys): boolean =>
   primaryKey[0] === 'reviewId' || (primaryKey[0] === 'id' && O.isSome(cursor) && cursor.value === 'modifiedTime')
 
@@ -92,7 +95,7 @@ type Tally = {
   readonly digest: () => StreamDigest | undefined
 }
 
-/** Counts rows by the key and the version that they hold. */
+/** Counts rows by their key and version. */
 const createRowTally = (stream: StreamKeys): Tally => {
   const digest = createKeyDigest()
   const { primaryKey, cursor } = stream
@@ -113,7 +116,9 @@ const createRowTally = (stream: StreamKeys): Tally => {
   }
 }
 
-/** The requests, with projections that count the versions of reviews that they make rows of; and a tally for each. */
+/**
+ * The requests, with projections that count the versions of reviews from which they make rows, and a tally for each.
+ */
 const tallyRequests = (
   requests: ReadonlyArray<StreamRequest<unknown>>,
   streams: ReadonlyMap<string, StreamKeys>,
@@ -159,12 +164,12 @@ const once = <A>(make: () => A): (() => A) => {
   }
 }
 
-/** An item of a reader of reviews: a version of one, as it is or with its fields. */
+/** An item of a reader of reviews: a version of a review, alone or with its fields. */
 type AuditedItem = CutRecord | { readonly record: CutRecord }
 
 const recordOf = (item: AuditedItem): CutRecord => ('record' in item ? item.record : item)
 
-/** Reads as `reader` does, and keeps a record for each stream that is read to its end. */
+/** Reads like `reader`, and keeps a record for each completed stream. */
 const auditReader = (
   reader: Reader<SourceEnv, unknown>,
   streams: ReadonlyMap<string, StreamKeys>,
@@ -173,7 +178,7 @@ const auditReader = (
   read: (source) => (requests) => {
     const { runSummary, now } = source
     if (runSummary === undefined) return reader.read(source)(requests)
-    // What the run has sent is counted where its rows are made, so that they are made here.
+    // Rows are counted where they are made, so they must be made here.
     const made = requests.map((request) => ({ ...request, derives: false }))
     const { counting, tallies } = tallyRequests(made, streams, runSummary)
     return auditFeed(reader.read(source)(counting), tallies, runSummary, now)
@@ -188,7 +193,7 @@ async function* auditFeed(
 ): Feed<Failure, ReaderEvent> {
   let startedAt = now()
   let endedAt = startedAt
-  // A record is given its time between two of these looks at the clock, which may also be set back.
+  // A record's time lies between two of these readings of the clock, which may also be set back.
   const look = () => {
     const time = now()
     startedAt = Math.min(startedAt, time)
@@ -257,8 +262,8 @@ export const syncAuditStream = defineStream({
 })
 
 /**
- * The streams with readers that count what they send, and last the stream that tells it. Streams that share a reader
- * still do.
+ * Adds readers that count what the streams send, and the stream that reports it as the last one. Streams that share a
+ * reader still do.
  */
 export const addSyncAudit = (streams: ReadonlyArray<Stream<SourceEnv>>): ReadonlyArray<Stream<SourceEnv>> => {
   const byName = new Map(streams.map((stream) => [stream.name, stream]))

@@ -42,8 +42,8 @@ const deletedAtSchema: JsonSchema = {
 }
 
 /**
- * The streams with tombstones in `reviews`; the other streams made of reviews get the same reader, so that one scan
- * feeds them all.
+ * Adds tombstones to `reviews`. The other streams made from reviews get the same reader, so that one scan feeds them
+ * all.
  */
 export const addTombstones = (
   deletedAt: DeletedAtColumn,
@@ -59,15 +59,15 @@ export const addTombstones = (
   })
 }
 
-/** Restored reviews: the id, and the time of the deletion that was undone, in milliseconds. */
+/** Restored reviews: the id, and the time of the undone deletion in milliseconds. */
 const RestoredReviews = t.readonlyArray(t.tuple([t.string, t.number]))
 type RestoredReviews = t.TypeOf<typeof RestoredReviews>
 
-/** The deletions since the last run, less those that a review read so far has undone. */
+/** The deletions since the last run, except those undone by a review read so far. */
 type PendingDeletions = {
   /** Times of the deletions in milliseconds, by review id. */
   readonly deletedTimes: Map<string, number>
-  /** The undone ones, in the order in which they were found; this list only grows. */
+  /** The undone ones, in the order in which they were found. This list only grows. */
   readonly restored: Array<RestoredReviews[number]>
   /** The state of the deletions' export that covers them. */
   readonly state: unknown
@@ -75,9 +75,9 @@ type PendingDeletions = {
 
 /**
  * Reads the review export, then adds a tombstone for each review that was deleted since the last run and not restored.
- * A first run has nothing to delete, unless it goes on from where it was stopped. The state of `reviews` keeps the
- * state of the deletions under `deletions`, and during a scan the restored reviews of its pages under `restored`: a
- * resumed scan does not read those reviews again.
+ * A first run has nothing to delete unless it resumes. The state of `reviews` keeps the state of the deletions under
+ * `deletions`, and during a scan the restored reviews of its pages under `restored`, since a resumed scan does not read
+ * those reviews again.
  */
 const createTombstoneReader = (
   deletedAt: DeletedAtColumn,
@@ -122,7 +122,7 @@ const readReviewsAndTombstones = (
     ...reviewExportOperation,
     toItem: dropRestoredReviews(deletions, reviewExportOperation.toItem),
   })
-  // States are built late, since most checkpoints are never sent; the last of them is always needed for the tombstones.
+  // States are built late, since most checkpoints are never sent. The last one is always needed for the tombstones.
   let lastState = (): object => ({})
   return pipe(
     reviews.read(source)(requests),
@@ -130,7 +130,7 @@ const readReviewsAndTombstones = (
       if (event._tag !== 'Checkpoint' || event.stream !== reviewStream) return [event]
       const reviewState = () => event.state() as object
       lastState = reviewState
-      // The number at this moment: when the state is built, later pages may have added more.
+      // The number now. When the state is built, later pages may have added more.
       const count = deletions.restored.length
       const restored = () => (count === 0 ? {} : { restored: deletions.restored.slice(0, count) })
       const state = () =>
@@ -156,9 +156,9 @@ const readReviewsAndTombstones = (
 }
 
 /**
- * The state of the deletions after the last run; if that run had no tombstones, they begin at the cursor of the
- * reviews. If it was a first run that did not end, they begin where its scan did: reviews that it has sent may have
- * been deleted since. None: nothing was sent before, so nothing is to be deleted.
+ * The state of the deletions after the last run. If that run had no tombstones, it starts at the cursor of the reviews.
+ * If it was an unfinished first run, it starts where its scan did, because reviews that it sent may have been deleted
+ * since. None: nothing was sent before, so there is nothing to delete.
  */
 const previousDeletionState = (
   { startDate }: SourceEnv,
@@ -190,7 +190,7 @@ const toDeletionState = ({
   readonly slack?: unknown
 }): unknown => ({ modifiedTimeFrom, ...defined({ slack }) })
 
-/** Deletions of reviews that were never read mean nothing, so these are not read again where start_date moves back. */
+/** Deletions of reviews that were never read mean nothing, so they are not read again if start_date moves back. */
 const withoutStart = (state: unknown): unknown => {
   const { startDate: _, ...rest } = t.UnknownRecord.is(state) ? state : {}
   return rest
@@ -229,8 +229,8 @@ const readDeletions = (
 }
 
 /**
- * Drops the deletion of a review that was modified after it, or in its millisecond: the deletions are read first, so a
- * review that the export still serves has been restored.
+ * Drops the deletion of a review that was modified later, or in the same millisecond: the deletions are read first, so
+ * a review that the export still returns was restored.
  */
 const dropRestoredReviews =
   ({ deletedTimes, restored }: PendingDeletions, createToItem: typeof reviewExportOperation.toItem) =>

@@ -1,10 +1,10 @@
 import * as t from 'io-ts'
 import { describeAttribute, optionalAttributes } from '../api'
 
-/** How many undeclared attributes a stream names: a service may send any number of them. */
+/** How many undeclared attributes a stream names, since a service may send any number of them. */
 const maxNamedAttributes = 20
 
-/** Messages about undeclared attributes, each once; the last of them says that there are more. */
+/** Messages about undeclared attributes, each once. The last one says that there are more. */
 export const collectUnknownAttributes = (): ((paths: ReadonlyArray<string>) => ReadonlyArray<string>) => {
   const named = new Set<string>()
   let isFull = false

@@ -1,6 +1,6 @@
 import { createVersionHash, hashText, type VersionHash } from './version-hash'
 
-/** A sum of hashes, each as often as it has rows. */
+/** A sum of hashes, each counted once for every row. */
 const createHashSum = () => {
   let total = 0n
   let [high, low] = [0, 0]
@@ -11,7 +11,7 @@ const createHashSum = () => {
   }
   return {
     add: (hash: VersionHash, rows: number): void => {
-      // Below 2^53 sums are exact: 2^32 times 2^16 rows fit above 2^52 as well.
+      // Sums below 2^53 are exact, and 2^32 times 2^16 rows still fit above 2^52.
       if (high > 2 ** 52) flush()
       high += hash.high * rows
       low += hash.low * rows
@@ -24,43 +24,43 @@ const createHashSum = () => {
 }
 
 /**
- * What a stream has sent: of each key the newest version, its number of rows and the sum of their hashes. An audit sums
- * the same over the rows of each bucket.
+ * What a stream has sent: for each key the newest version, its number of rows and the sum of their hashes. An audit
+ * computes the same over the rows of each bucket.
  */
 export type StreamDigest = { readonly rows: number; readonly digest: bigint }
 
-/** The most versions of reviews that are kept, in at most 115 MB, and the most keys of other streams. */
+/** The most review versions kept, in at most 115 MB, and the most keys of other streams. */
 const maxVersions = 2 ** 21
 const maxKeys = 200_000
 
-/** The most rows that a review has in a stream. */
+/** The most rows that a review may have in a stream. */
 const maxRows = 65_535
 
 /**
- * The versions of reviews that streams of one scan have sent, each with its number of rows by stream: only the newest
- * version that has rows counts for a stream, whenever it came. A hash is of `id:version`, and is made once for all
- * streams. An entry is a version; its members stand in columns, which are replaced by longer ones as it grows.
+ * The review versions that the streams of one scan have sent, each with its number of rows by stream. For each stream,
+ * only the newest version with rows counts, whenever it came. A hash of `id:version` is computed once for all streams.
+ * Each entry is a version; its members are stored in columns, which are replaced by longer ones as it grows.
  */
 type SentVersions = {
   readonly streams: number
   readonly limit: number
   readonly hash: ReturnType<typeof createVersionHash>
   size: number
-  /** More versions, or more rows of one, than are kept. */
+  /** There were more versions, or more rows of a version, than can be kept. */
   isFull: boolean
   ids: Float64Array
-  /** The last nine digits of an id that a double cannot hold. */
+  /** The last nine digits of an id that does not fit into a double. */
   idEnds: Uint32Array
   versions: Float64Array
   highs: Uint32Array
   lows: Uint32Array
   /** By entry and stream. */
   rowCounts: Uint16Array
-  /** By hash of the id: the number of its newest entry, from 1; 0 is free. */
+  /** By hash of the id: the number of its newest entry, from 1. 0 means free. */
   slots: Int32Array
-  /** The entry before, of the same review; few reviews change while they are read. */
+  /** The previous entry of the same review. Few reviews change while they are read. */
   readonly earlier: Map<number, number>
-  /** The entry that was asked for last; `isOnly`: no other version of its review was sent. */
+  /** The entry requested last; `isOnly`: no other version of its review was sent. */
   readonly last: { id: string; version: number; entry: number; isOnly: boolean }
 }
 
@@ -83,10 +83,10 @@ export const createSentVersions = (streams: number, limit = maxVersions): SentVe
   last: { id: '', version: 0, entry: -1, isOnly: true },
 })
 
-/** The slot of an id: the one that names its newest entry, or a free one. */
+/** The slot of an id: the one with its newest entry, or a free one. */
 const slotOf = ({ slots, ids, idEnds }: SentVersions, id: number, idEnd: number): number => {
   const mask = slots.length - 1
-  // Ids often follow each other, or differ by a power of two: all their bits must reach the lowest.
+  // Ids are often consecutive or differ by a power of two, so all their bits must affect the lowest.
   let slot = Math.imul((id / 2 ** 32) | 0, 0x85ebca6b) ^ Math.imul(idEnd, 0xc2b2ae35) ^ (id | 0)
   slot = Math.imul(slot ^ (slot >>> 16), 0x85ebca6b)
   slot = Math.imul(slot ^ (slot >>> 13), 0xc2b2ae35)
@@ -103,7 +103,7 @@ const endOf = (id: string): number => (id.length <= 15 ? 0 : Number(id.slice(-9)
 
 const findSlot = (sent: SentVersions, id: string): number => slotOf(sent, Number(id), endOf(id))
 
-/** The columns, each of twice the length. */
+/** Doubles the length of the columns. */
 const grow = (sent: SentVersions): void => {
   const capacity = 2 * sent.ids.length
   const { ids, idEnds, versions, highs, lows, rowCounts } = sent
@@ -120,12 +120,12 @@ const grow = (sent: SentVersions): void => {
   sent.rowCounts = new Uint16Array(capacity * sent.streams)
   sent.rowCounts.set(rowCounts)
   sent.slots = new Int32Array(capacity * 2)
-  // The newest entry of an id has the greatest number: it comes last and stays in the slot.
+  // The newest entry of an id has the highest number, so it comes last and stays in the slot.
   for (let entry = 0; entry < sent.size; entry += 1)
     sent.slots[slotOf(sent, ids[entry] as number, idEnds[entry] as number)] = entry + 1
 }
 
-/** A new entry, the newest of the review in this slot; -1 if there is no more room. */
+/** Adds an entry, the newest of the review in this slot. Returns -1 if there is no more room. */
 const addEntry = (sent: SentVersions, id: string, version: number, slot: number): number => {
   if (sent.size === sent.limit) {
     sent.isFull = true
@@ -147,7 +147,7 @@ const addEntry = (sent: SentVersions, id: string, version: number, slot: number)
   return entry
 }
 
-/** The entry of a version, a new one if need be; -1 if there is no more room. */
+/** The entry of a version, added if needed; -1 if there is no more room. */
 const entryOf = (sent: SentVersions, id: string, version: number): number => {
   const { last, versions, earlier } = sent
   if (last.entry >= 0 && last.version === version && last.id === id) return last.entry
@@ -164,7 +164,7 @@ const entryOf = (sent: SentVersions, id: string, version: number): number => {
   return entry
 }
 
-/** Whether a later version of the review has rows in the stream; those of earlier versions are dropped. */
+/** A later version of the review has rows in the stream. Drops the rows of earlier versions. */
 const isOutdated = (sent: SentVersions, stream: number, id: string, version: number): boolean => {
   const { streams, slots, versions, rowCounts, earlier } = sent
   let isFound = false
@@ -175,7 +175,7 @@ const isOutdated = (sent: SentVersions, stream: number, id: string, version: num
   return isFound
 }
 
-/** A stream, by its number from 0, has sent rows of a version; milliseconds. */
+/** Records that a stream, by its number from 0, has sent rows of a version (milliseconds). */
 export const addVersion = (sent: SentVersions, stream: number, id: string, version: number, rows: number): void => {
   if (rows === 0) return
   if (rows > maxRows) sent.isFull = true
@@ -184,7 +184,7 @@ export const addVersion = (sent: SentVersions, stream: number, id: string, versi
   sent.rowCounts[entry * sent.streams + stream] = rows
 }
 
-/** A review is deleted in a stream: its versions up to this one no longer count. */
+/** Records that a review is deleted in a stream: its versions up to this one no longer count. */
 export const removeVersions = (sent: SentVersions, stream: number, id: string, version: number): void => {
   const { streams, slots, versions, rowCounts, earlier } = sent
   for (let entry = (slots[findSlot(sent, id)] as number) - 1; entry >= 0; entry = earlier.get(entry) ?? -1)
@@ -203,14 +203,11 @@ const digestStream = ({ streams, size, rowCounts, highs, lows }: SentVersions, s
   return { rows, digest: sum.total() }
 }
 
-/** By stream; undefined if there were more versions than are kept. */
+/** The digests by stream; undefined if there were more versions than can be kept. */
 export const digestVersions = (sent: SentVersions): ReadonlyArray<StreamDigest> | undefined =>
   sent.isFull ? undefined : Array.from({ length: sent.streams }, (_, stream) => digestStream(sent, stream))
 
-/**
- * The same for a stream whose rows have a key of any text each, with a version (milliseconds) where the stream has a
- * cursor.
- */
+/** The same for a stream whose rows have an arbitrary text as key, with a version (milliseconds) if it has a cursor. */
 export const createKeyDigest = (limit = maxKeys) => {
   const newest = new Map<string, number>()
   return {
@@ -218,8 +215,8 @@ export const createKeyDigest = (limit = maxKeys) => {
       if (newest.size <= limit) newest.set(key, Math.max(version, newest.get(key) ?? Number.NEGATIVE_INFINITY))
     },
     /**
-     * `hasVersions`: whether a hash is of `key:version`, or of the key alone. Undefined if there were more keys than
-     * are kept.
+     * `hasVersions`: hashes are of `key:version` instead of the key alone. Undefined if there were more keys than can
+     * be kept.
      */
     digest: (hasVersions: boolean): StreamDigest | undefined => {
       if (newest.size > limit) return undefined

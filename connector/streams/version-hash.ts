@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The first 60 bits of an MD5, as the numbers that its first 8 and its next 7 hexadecimal digits stand for: the hash by
- * which `sync_audit` and an audit hold a table against what was sent.
+ * The first 60 bits of an MD5, as the numbers given by its first 8 and its next 7 hexadecimal digits. `sync_audit` and
+ * an audit use this hash to compare a table with what was sent.
  */
 export type VersionHash = { high: number; low: number }
 
@@ -24,15 +24,15 @@ const rotateAdd = (sum: number, bits: number, b: number): number =>
 const swapBytes = (word: number): number =>
   ((word << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24)) >>> 0
 
-/** The longest text that one block of MD5 holds, in bytes. */
+/** The longest text that fits into one block of MD5, in bytes. */
 const maxBlockText = 55
 
 /** Times from 2001 to 2286 have 13 digits. */
 const [leastTime, greatestTime] = [1e12, 1e13]
 
 /**
- * The hash of `id:version`, both digits, in a third of the time that node:crypto takes: reading a review costs 20
- * microseconds, and an audit may add little. The result lasts until the next call.
+ * Hashes `id:version`, both in digits, in a third of the time that node:crypto takes: reading a review costs 20
+ * microseconds, and an audit must add little. The result is valid until the next call.
  */
 export const createVersionHash = (): ((id: string, version: number) => Readonly<VersionHash>) => {
   const block = new Int32Array(16)
@@ -45,7 +45,7 @@ export const createVersionHash = (): ((id: string, version: number) => Readonly<
   const putText = (text: string): void => {
     for (let i = 0; i < text.length; i += 1) put(text.charCodeAt(i))
   }
-  /** A whole number of 32 bits, less than ten times `unit`, with all digits from that of `unit` on. */
+  /** Writes a 32-bit integer below ten times `unit`, with all digits from that of `unit` on. */
   const putDigits = (number: number, unit: number): void => {
     for (let [rest, power] = [number | 0, unit]; power >= 1; power = (power / 10) | 0) {
       const digit = (rest / power) | 0

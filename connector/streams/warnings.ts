@@ -36,18 +36,18 @@ export const stateWarnings = (
       ]
     : []
 
-/** What a page gives to warn of. `kind`: of each one is given, although texts may differ. */
+/** Something in a page to warn about. Each `kind` is reported once, even if the texts differ. */
 type PageWarning = { readonly kind: string; readonly message: string }
 
 const narrowerWarnings = ({ narrowerFilters = [] }: ExportPage): ReadonlyArray<PageWarning> =>
   narrowerFilters.map((key) => ({
     kind: `narrower ${key}`,
-    message: `The service applied a narrower ${key} than was asked for: reviews outside it are not read.`,
+    message: `The service applied a narrower ${key} than requested: reviews outside it are not read.`,
   }))
 
 /**
  * Passes pages on and collects their warnings, each once; `drain` returns those that are new since its last call.
- * `hasNested`: whether an object inside a record of any page so far had an attribute that is not declared.
+ * `hasNested`: on any page so far, an object inside a record had an undeclared attribute.
  */
 export const collectPageWarnings = (
   fetch: FetchPage,

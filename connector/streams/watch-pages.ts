@@ -1,7 +1,7 @@
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 
-/** The same pages, each shown to `look` as it comes. */
+/** Passes pages on, showing each to `look` as it comes. */
 export const watchPages =
   <Args extends ReadonlyArray<unknown>, Err, Page>(
     fetch: (...args: Args) => TaskEither<Err, Page>,

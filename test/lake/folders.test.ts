@@ -68,7 +68,7 @@ it.each([
     'not the catalogue of a lake',
   ],
   ['data_path is not set - use the DATA_PATH parameter', 'Config', 'needs --data'],
-  ['DATA_PATH parameter "a" does not match existing data path', 'Config', 'in another place than --data'],
+  ['DATA_PATH parameter "a" does not match existing data path', 'Config', 'in a different place than --data'],
   ['HTTP 403 (Forbidden) password=secret', 'Config', 'refuses access'],
   ['Could not connect to server: Connection refused', 'Transient', 'cannot be reached'],
 ])('explains %s', (message, tag, words) => {

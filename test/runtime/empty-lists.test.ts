@@ -169,7 +169,7 @@ describe('source-feedback, a full refresh', () => {
     service.world.gone = true
     const first = await read(service, [name])
     expect([first.status, first.ends, first.records]).toEqual([0, ['COMPLETE'], 0])
-    expect(first.warnings).toContainEqual(expect.stringContaining(`taken as empty: no rows of ${name}.`))
+    expect(first.warnings).toContainEqual(expect.stringContaining(`It counts as empty: no rows of ${name}.`))
     expect(service.waited()).toBe(15_000)
     const again = await read(service, [name], { state: first.states })
     expect([again.ends, again.states.length]).toEqual([['COMPLETE'], 1])
@@ -390,7 +390,7 @@ describe('feedback sync --full-refresh', () => {
     service.world.deleted = true
     const { outcome, rows, warnings } = await sync(service, db, madeOfReviews)
     expect([outcome, rows]).toEqual(['complete', { deleted_reviews: 25, reviews: 0, locations: 0, review_contents: 0 }])
-    expect(warnings).toMatch(/taken as empty/)
+    expect(warnings).toMatch(/counts as empty/)
   })
 
   it('keeps all rows where one review is not among the deletions', async () => {

@@ -77,19 +77,19 @@ describe('checkPrivacy', () => {
       'the npi that persons are found by',
       { ...none, hash: ['export.provider.npi'], hashKey: 'k' },
       { locations: false, providers: 'npi' },
-      'privacy.hash: export.provider.npi is what entities.from_reviews.providers finds entities by',
+      'privacy.hash: export.provider.npi is how entities.from_reviews.providers finds entities',
     ],
     [
       'the provider whose id persons are found by',
       { ...none, drop: ['export.provider'] },
       { locations: false, providers: 'id' },
-      'privacy.drop: export.provider is what entities.from_reviews.providers finds entities by',
+      'privacy.drop: export.provider is how entities.from_reviews.providers finds entities',
     ],
     [
       'the location that locations are found by',
       { ...none, drop: ['export.location'] },
       { locations: true, providers: 'none' },
-      'privacy.drop: export.location is what entities.from_reviews.locations finds entities by',
+      'privacy.drop: export.location is how entities.from_reviews.locations finds entities',
     ],
   ])('refuses %s', (_, privacy, fromReviews, expected) => {
     expect(refusalOf(privacy, fromReviews)).toContain(expected)

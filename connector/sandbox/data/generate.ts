@@ -104,7 +104,7 @@ export const wordCount = (...numbers: ReadonlyArray<string>): string => {
   return numbers.map((number) => `coalesce([${lengths}][1 + ${number}], 0)`).join(' + ')
 }
 
-/** SQL for the id of the review at a position; every fifth id lies beyond 2^53, where a double is not exact. */
+/** SQL for the id of the review at a position. Every fifth id is beyond 2^53, where a double is not exact. */
 export const reviewIdAt = (position: string): string =>
   `(CASE WHEN ${position} % 5 = 0 THEN 9007199254740993 ELSE 700000001 END + 15 * ${position})::BIGINT`
 
@@ -191,8 +191,8 @@ export type SeedOptions = DimensionCounts & {
   readonly reviews: number
   readonly seed: number
   /**
-   * How many successive reviews a bulk change modifies at once; a quarter of the reviews belong to such a group with
-   * one modifiedTime.
+   * How many successive reviews a bulk change modifies at once. A quarter of the reviews belong to such a group with
+   * the same modifiedTime.
    */
   readonly batch: number
   /** How many years the reviews cover. */
@@ -203,11 +203,11 @@ export type SeedOptions = DimensionCounts & {
 
 const yearMs = 365.25 * 86_400_000
 
-/** Creates all tables and fills them with generated data by a few set operations. */
+/** Creates all tables and fills them with generated data in a few set operations. */
 export const seedDatabase = async (database: Database, data: SeedOptions): Promise<void> => {
   await database.run(tableDefinitions)
   await seedDimensions(database, data)
-  // The rows of a page lie together, since the exports are read in the order of this time.
+  // The rows of a page are stored together, since the exports are read in the order of this time.
   const reviews = selectReviews(data.seed, 0, data.reviews, createReviewTimes(data), createIdPools(data))
   await database.run(`INSERT INTO review ${reviews} ORDER BY modified, id`)
   await database.run(`INSERT INTO deleted ${selectDeletions(data)}`)
@@ -230,7 +230,7 @@ const createReviewTimes = ({ reviews, seed, batch, years, until }: SeedOptions) 
   }
 }
 
-/** SQL for the deleted reviews, one for every fifty reviews; the id of each lies between two ids in use. */
+/** SQL for the deleted reviews, one for every fifty reviews. Each has an id between two ids in use. */
 const selectDeletions = ({ reviews, seed, years, until }: SeedOptions): string => {
   const pick = createPicker(seed)
   const count = Math.floor(reviews / 50)

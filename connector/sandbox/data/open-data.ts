@@ -15,16 +15,16 @@ import { reviewIdAt, type SeedOptions, seedConstants, seedDatabase } from './gen
 import { indexDefinitions, tableDefinitions } from './review-tables'
 import { applyTrend, type Trend } from './trend'
 
-/** How to generate the data. `trend`: reviews that differ from month to month in a known way; default as they come. */
+/** How to generate the data. `trend`: makes reviews differ from month to month in a known way; default none. */
 type GeneratedData = SeedOptions & { readonly trend?: Trend | undefined }
 
 /** The files that the data is read from and kept in. */
 export type DataFiles = {
-  /** A file that keeps the data; without it the data ends with the process. */
+  /** A file that keeps the data. Without it, the data ends with the process. */
   readonly db?: string
   /** A snapshot to serve instead of generated reviews. */
   readonly from?: string
-  /** What DuckDB may use for the data, in bytes; what it chooses itself if left out. */
+  /** What DuckDB may use for the data, in bytes; if left out, DuckDB chooses. */
   readonly memoryLimit?: number
 }
 
@@ -42,7 +42,7 @@ const fillDatabase = async (database: Database, { db, from }: DataFiles, data: G
   if (!tables.includes('setting') || !tables.includes('review'))
     throw new CommandError(
       configFailure(
-        `${db} has tables that are not those of a sandbox. The file is unchanged; give another path with --db.`,
+        `${db} has tables that do not belong to a sandbox. The file is unchanged; give another path with --db.`,
       ),
     )
   if (from !== undefined)
@@ -50,10 +50,7 @@ const fillDatabase = async (database: Database, { db, from }: DataFiles, data: G
   if (!tables.includes('restorable')) await addRestorableTable(database)
 }
 
-/**
- * Files of older versions have the rows of deleted reviews in a table of another name, which has the columns of
- * reviews; or no such rows.
- */
+/** Adds the table of deleted reviews to files of older versions, which have it under another name or not at all. */
 const addRestorableTable = async (database: Database): Promise<void> => {
   const older = await database.scalar(`
     WITH tables AS (
@@ -68,7 +65,7 @@ const addRestorableTable = async (database: Database): Promise<void> => {
   )
 }
 
-/** Opens the data of the file, else imports the snapshot, else generates data; rejects with a `CommandError`. */
+/** Opens the data of the file, or else imports the snapshot, or else generates data. Rejects with a `CommandError`. */
 export const openData = async (files: DataFiles, data: GeneratedData): Promise<Database> => {
   const { db = ':memory:', memoryLimit } = files
   const problem = findPathProblem(db) ?? (files.from === undefined ? undefined : findAddressProblem(files.from))
@@ -101,7 +98,7 @@ const columnJson = ({ name, type }: Column): string => {
   return type === 'JSON' ? `${column}::VARCHAR` : `to_json(${column})::VARCHAR`
 }
 
-/** Attributes that the service only sends on request, and the columns that `feedback snapshot` adds. */
+/** Attributes that the service only sends on request, and columns that `feedback snapshot` adds. */
 const extraColumns = /^(_.*|brand|visitRecordId|unknown_attributes)$/
 
 /** SQL for the JSON text of a review without its closing brace; null attributes are left out. */
@@ -203,7 +200,7 @@ const insertDimensions = (columns: ReadonlyArray<Column>): string => {
     .join('\n')
 }
 
-/** The first of a million successive positions whose ids are all free. */
+/** The first of a million successive positions whose ids are all unused. */
 const findFreePosition = async (database: Database): Promise<number> => {
   for (let next = 0; ; next += 1_000_000) {
     const range = `BETWEEN ${reviewIdAt(String(next))} AND ${reviewIdAt(String(next + 999_995))}`
@@ -213,7 +210,7 @@ const findFreePosition = async (database: Database): Promise<number> => {
   }
 }
 
-/** Fills all tables from a file made by `feedback snapshot`; the service then answers each review unchanged. */
+/** Fills all tables from a file made by `feedback snapshot`. The service then returns each review unchanged. */
 const importSnapshot = async (database: Database, path: string, seed: number): Promise<void> => {
   await database.run(`ATTACH ${quoteLiteral(path)} AS imported_snapshot (READ_ONLY)`).catch((error: unknown) => {
     const detail = error instanceof Error ? error.message : String(error)

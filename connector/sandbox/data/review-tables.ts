@@ -1,9 +1,9 @@
 import type { Database } from '../../snapshot/store'
 
 /**
- * The tables of the service's data. A review refers to its phrases by number (vocabulary.ts), so that a row is small
- * and its text, sentiments and scores are the same in every operation. The columns `original…` are set if the review
- * came from a snapshot. The table `restorable` keeps the rows of deleted reviews, which can be restored.
+ * The tables of the service's data. A review refers to its phrases by number (vocabulary.ts), so its row is small, and
+ * its text, sentiments and scores are the same in every operation. The columns `original…` are set if the review came
+ * from a snapshot. The table `restorable` keeps the rows of deleted reviews, which can be restored.
  */
 export const tableDefinitions = `
 CREATE TABLE setting (name VARCHAR PRIMARY KEY, value BIGINT NOT NULL);

@@ -54,7 +54,7 @@ const printPromoter = (row: ReviewRow): ReadonlyArray<string> => {
   ]
 }
 
-/** Where there is none, the service may leave it out or send an empty text. */
+/** If there is none, the service may leave it out or send an empty text. */
 const printSubCategory = (subCategory: string, n: number): string =>
   subCategory === '' && n % 2 === 1 ? '' : `"subCategory":"${subCategory}",`
 

@@ -3,8 +3,8 @@ import { nameHash, phraseForRating, type SeedOptions, wordCount } from './genera
 import { operatorAnswers } from './vocabulary'
 
 /**
- * What tells the months of generated reviews apart. `none`: nothing but chance and the time that has passed.
- * `planted`: the last full month also has the changes of `plantedChanges`.
+ * What makes the months of generated reviews differ. `none`: nothing but chance and time. `planted`: the last full
+ * month also has the changes of `plantedChanges`.
  */
 export const trends = ['none', 'planted'] as const
 export type Trend = (typeof trends)[number]
@@ -37,8 +37,8 @@ const createUniform =
     `((hash(xor(id, ${nameHash(`${seed} ${name}`)})) % 1000000 + 0.5) / 1000000)`
 
 /**
- * Lets answers and closings come a random time after the mention, the same in every month; those after `until` have not
- * happened yet. A review was modified when the last of them happened.
+ * Makes answers and closings come a random time after the mention, the same in every month. Those after `until` have
+ * not happened yet. A review was modified when the last of them happened.
  */
 const eventsSql = ({ seed, until, trend }: TrendOptions): string => {
   const uniform = createUniform(seed)
@@ -66,7 +66,7 @@ const eventsSql = ({ seed, until, trend }: TrendOptions): string => {
     WHERE event_id = id`
 }
 
-/** Gives the planted month's reviews of one location other ratings, and words that suit them. */
+/** Gives the planted month's reviews of one location different ratings, and words that suit them. */
 const ratingsSql = (location: number, stars: ReadonlyArray<number>, { seed, until }: TrendOptions): string => {
   const uniform = createUniform(seed)
   const hash = (name: string) => `floor(${uniform(name)} * 1000000)::BIGINT`
@@ -85,7 +85,7 @@ const ratingsSql = (location: number, stars: ReadonlyArray<number>, { seed, unti
     WHERE location_id = ${location} AND ${isOfLastMonth(until)}`
 }
 
-/** Changes generated reviews to have this trend. */
+/** Changes generated reviews so that they have this trend. */
 export const applyTrend = async (database: Database, options: TrendOptions): Promise<void> => {
   await database.run(eventsSql(options))
   if (options.trend === 'none') return

@@ -70,7 +70,7 @@ const nullAttributes = (value: unknown): unknown => {
   )
 }
 
-/** The answer with null for every attribute except keys and times; its envelope stays. */
+/** The answer with null for every attribute except keys and times, in the same envelope. */
 const nullAnswer = (text: string): string => {
   const answer = parseExactJson(text)
   if (Array.isArray(answer)) return printExactJson(nullAttributes(answer))
@@ -85,7 +85,7 @@ const nullAnswer = (text: string): string => {
   )
 }
 
-/** The answer as a fault changes it; `previous` is the text of the last answer of the same operation. */
+/** The answer as changed by a fault; `previous` is the text of the last answer of the same operation. */
 export const corruptResponse = (fault: Fault, reply: Reply, previous: string | undefined): Reply => {
   const text = Buffer.from(reply.body).toString('utf8')
   const withBody = (body: string): Reply => ({ ...reply, body: Buffer.from(body) })
@@ -107,7 +107,7 @@ export const corruptResponse = (fault: Fault, reply: Reply, previous: string | u
   }
 }
 
-/** The input of a request as a fault changes it; only `clamp` does. */
+/** The input of a request as changed by a fault; only `clamp` changes it. */
 export const alterRequest = (fault: Fault | undefined, value: unknown): unknown =>
   fault?.kind === 'clamp' && t.UnknownRecord.is(value)
     ? 'perPage' in value
@@ -115,7 +115,7 @@ export const alterRequest = (fault: Fault | undefined, value: unknown): unknown 
       : { ...value, limit: clampLimit(value.limit, fault.limit) }
     : value
 
-/** At most `max`; a limit from a query is a text and stays one. */
+/** At most `max`. A limit from a query is a text and stays one. */
 const clampLimit = (limit: unknown, max: number): unknown => {
   if (limit === undefined) return Math.min(1000, max)
   if (typeof limit === 'string') return String(Math.min(Number(limit), max))

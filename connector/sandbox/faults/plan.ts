@@ -46,7 +46,7 @@ export type Fault = {
   readonly limit: number
 }
 
-/** A fault and the requests that it applies to. Request numbers count the requests of the rule's operations, from 1. */
+/** A fault and the requests that it affects. Request numbers count the requests of the rule's operations, from 1. */
 export type FaultRule = Fault & {
   readonly operations: ReadonlyArray<OperationName>
   readonly requests: ReadonlyArray<number> | undefined
@@ -129,7 +129,7 @@ const decodeRule = (value: unknown): E.Either<string, FaultRule> => {
   }))(decodeOperations([rule.operation ?? operationNames].flat()))
 }
 
-/** Decodes a plan of faults, a list of JSON objects. Left: which rule is wrong, and what would be right. */
+/** Decodes a plan of faults, a list of JSON objects. Left: which rule is wrong, and what is expected. */
 export const decodeFaultPlan = (value: unknown): E.Either<string, ReadonlyArray<FaultRule>> => {
   if (!Array.isArray(value)) return E.left('a plan is a list of rules such as {"kind": "429", "requests": [3]}')
   const rules: Array<FaultRule> = []
@@ -167,7 +167,7 @@ const appliesTo = (rule: FaultRule, request: number, count: number, chance: numb
     : rule.requests.includes(request))
 
 /**
- * Returns a function to call once per request, which gives the fault of the first rule that applies. The same seed and
+ * Returns a function to call once per request, which returns the fault of the first matching rule. The same seed and
  * requests give the same faults.
  */
 export const scheduleFaults = (

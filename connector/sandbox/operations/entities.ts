@@ -22,9 +22,9 @@ type RequestedIds = {
   readonly entityId?: ReadonlyArray<string>
 }
 
-/** A requested entity that exists; `reviewCondition` is the SQL condition for its reviews. */
+/** A requested entity that exists; `reviewCondition` is the SQL condition that selects its reviews. */
 export type RequestedEntity = {
-  /** The identifier of the request, which the answer repeats. */
+  /** The identifier in the request, which the answer repeats. */
   readonly id: string
   /** The service's own id. */
   readonly serviceId: number
@@ -34,7 +34,7 @@ export type RequestedEntity = {
 }
 
 /**
- * How to find entities, by the condition and the other column in `keys`: a person by id or npi, a location by id or
+ * How to find entities, with the condition and the other column in `keys`: a person by id or npi, a location by id or
  * code, a roll-up by id.
  */
 const idFamilies = {
@@ -95,7 +95,7 @@ const questions = [
 
 const starValues = [1, 2, 3, 4, 5] as const
 
-/** The mean, the count and the distribution of the ratings; 0 stands for none. */
+/** The mean, the count and the distribution of the ratings; 0 means none. */
 const toOverallRating = (name: string, all: ReadonlyArray<number>): OverallRating => {
   const rated = all.filter((rating) => rating > 0)
   const mean = rated.reduce((sum, rating) => sum + rating, 0) / Math.max(1, rated.length)
@@ -111,7 +111,7 @@ const toOverallRating = (name: string, all: ReadonlyArray<number>): OverallRatin
   }
 }
 
-/** The summary of an entity's reviews for which the SQL condition `window` holds; null attributes stay in it. */
+/** The summary of an entity's reviews that match the SQL condition `window`. Null attributes are kept. */
 export const readEntitySummary = async (
   database: Database,
   entity: RequestedEntity,
@@ -190,7 +190,7 @@ const toResponse = (row: ReviewRow): t.TypeOf<typeof AnnotationResponse> | null 
     : { responseText: answer.engagement, respondedBy: 'Patient Relations', respondedTime: formatTime(row.answered) }
 }
 
-/** The attributes that comments and reviews have in common; null attributes stay in them. */
+/** The attributes that comments and reviews have in common. Null attributes are kept. */
 const commonAttributes = (row: ReviewRow, showRatings: boolean) => ({
   source: toText(row.source) ?? '',
   mentionTime: formatTime(row.mention),

@@ -14,8 +14,8 @@ import { reviewText } from '../data/review-text'
 import { badRequestError } from './operation'
 
 /**
- * Orders of an export's rows; the service promises none. `ties` is by time, with a new random order among equal times
- * for every request.
+ * Orders of an export's rows, since the service promises none. `ties` is by time, with a new random order among equal
+ * times for every request.
  */
 export const exportOrders = ['modified_asc', 'modified_desc', 'id', 'ties'] as const
 export type ExportOrder = (typeof exportOrders)[number]
@@ -29,7 +29,7 @@ export const orderClause = (order: ExportOrder, nonce: number): string =>
     ties: `modified, hash(id + ${nonce * 7919})`,
   })[order]
 
-/** A range of the rows that are modified after a time (milliseconds) and that `where` selects, in an order. */
+/** A range of the rows modified after a time (milliseconds) that `where` selects, in an order. */
 type SelectionSlice = {
   readonly table: 'review' | 'deleted'
   readonly after: number
@@ -46,7 +46,7 @@ type SliceRow = { readonly id: string; readonly modified: number }
 
 type SelectionCache = {
   readonly readSlice: (slice: SelectionSlice) => Promise<ReadonlyArray<SliceRow>>
-  /** Must be called when the data changes. */
+  /** Call it when the data changes. */
   readonly clear: () => void
 }
 
@@ -56,7 +56,7 @@ const tieBoundary = (table: string, aggregate: 'min' | 'max', position: string):
     WHERE modified = (SELECT modified FROM ${table} WHERE rowid = ${position}))`
 
 /**
- * SQL for the rows of a sorted table from position `first` to `last`, in a random order among equal times; only rows
+ * SQL for the rows of a sorted table from position `first` to `last`, in a random order among equal times. Only rows
  * with a time in the slice are shuffled.
  */
 const shuffleRows = (table: string, first: number, last: number, nonce: number): string => {
@@ -68,19 +68,16 @@ const shuffleRows = (table: string, first: number, last: number, nonce: number):
     ) WHERE position BETWEEN ${first} AND ${last} ORDER BY position`
 }
 
-/**
- * How many selections stay sorted: eight shares of a backfill read windows of their own by turns, and each of them
- * several.
- */
+/** How many selections stay sorted. Eight shares of a backfill alternate between several windows each. */
 const maxSortedSelections = 32
 
 /**
  * Sorts a selection once and reads its slices from the sorted table until the data changes, so that every page takes
- * equally long. In an order of times, the rows after any time lie together: readers of several ranges of time share one
+ * equally long. In order of time, the rows after any time are adjacent, so readers of several time ranges share one
  * table. Windows of mention times have a table each.
  */
 export const createSelectionCache = (database: Database): SelectionCache => {
-  /** The sorted tables by their queries; the one that was read last is the last. */
+  /** The sorted tables by their queries, the most recently read one last. */
   const sortedTables = new Map<string, string>()
   let isStale = false
   const dropSorted = async (count: number): Promise<void> => {
@@ -164,8 +161,8 @@ const pageRange = (request: ExportRequest): { readonly offset: number; readonly 
 })
 
 /**
- * SQL for the filters of operation 6 beside the time of modification: times are exclusive. All values are checked
- * numbers, so none needs quoting.
+ * SQL for the filters of operation 6 except the modification time; times are exclusive. All values are checked numbers,
+ * so none needs quoting.
  */
 const exportCondition = (request: ExportRequest): string =>
   [
@@ -180,8 +177,8 @@ const exportCondition = (request: ExportRequest): string =>
 const timestampLiteral = (time: string): string => `epoch_ms(${Date.parse(time)})`
 
 /**
- * A page of operation 6, or why the request is refused; the filter echo has the default of each filter that the request
- * lacks.
+ * A page of operation 6, or why the request is refused. The filter echo has the default of each filter that the request
+ * omits.
  */
 export const serveReviewExport = async (
   database: Database,

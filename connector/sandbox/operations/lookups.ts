@@ -5,12 +5,12 @@ import type { Database } from '../../snapshot/store'
 import { phrases } from '../data/vocabulary'
 import { badRequestError } from './operation'
 
-/** The sources of operation 8; the specification does not describe the answer, so its form is the sandbox's own. */
+/** The sources of operation 8. The specification does not describe the answer, so the sandbox chooses its form. */
 export const listSources = async (database: Database): Promise<unknown> => ({
   sources: await database.query('SELECT id, name FROM source ORDER BY id'),
 })
 
-/** The categories of operation 8; the specification does not describe the answer, so its form is the sandbox's own. */
+/** The categories of operation 8. The specification does not describe the answer, so the sandbox chooses its form. */
 export const listCategories = (): unknown => ({
   categories: [...new Map(phrases.map((phrase) => [`${phrase.category} ${phrase.subCategory}`, phrase])).values()].map(
     ({ category, subCategory }, n) => ({ id: n + 1, category, subCategory }),
@@ -22,7 +22,9 @@ const locationAttributes = [
   ...['productMappings', 'entityMappings', 'additionalAttributes', 'labels', 'modifiedTime'],
 ]
 
-/** A page of the active locations, as deployments list them: at most 100, counted from 1, in the order of ids. */
+/**
+ * A page of the active locations, as deployments list them: at most 100 per page, counted from 1, in the order of ids.
+ */
 export const listLocations = async (
   database: Database,
   { page = '1', size = '20', sortDirection = 'ASC' }: LookupQuery,
@@ -61,7 +63,7 @@ const entityTables: ReadonlyMap<unknown, string> = new Map([
   ['Location', 'SELECT code, name FROM location WHERE active ORDER BY location.id'],
 ])
 
-/** The entities of a type, as deployments list them: by codes that operations 1 to 3 take. */
+/** The entities of a type, as deployments list them: by codes that operations 1 to 3 accept. */
 export const listEntities = async (database: Database, { type }: LookupQuery): Promise<E.Either<ApiError, unknown>> => {
   const sql = entityTables.get(type)
   if (sql === undefined) return E.left(badRequestError(`type: expected ${[...entityTables.keys()].join(' or ')}`))

@@ -1,6 +1,6 @@
 import { type Api, type ApiError, type IssuedToken, routes, type TokenRequest } from '../../api'
 
-/** An operation of the `Api`, or the list of entities that published deployments have beside it. */
+/** An operation of the `Api`, or the list of entities that published deployments also have. */
 export type OperationName = keyof Api | 'listEntities'
 
 /** The names of the operations, as fault plans, grants and the request log use them. */
@@ -18,8 +18,7 @@ export const exportOperations: ReadonlyArray<OperationName> = ['exportReviews', 
 export const badRequestError = (message: string): ApiError => ({ _tag: 'Http', status: 400, message })
 
 /**
- * The token is missing or invalid: 400 for location sync, 401 for other operations, as the service's specification
- * says.
+ * The token is missing or invalid: according to the specification, 400 for location sync and 401 for other operations.
  */
 export const missingTokenError = (operation: OperationName, header: string): ApiError => ({
   _tag: 'Http',
@@ -56,7 +55,7 @@ export const credentialsError: ApiError = {
   message: 'unknown application, or a wrong secret',
 }
 
-/** The token's lifetime is over, as published deployments say it: an application error with status 200. */
+/** The token has expired, reported the way published deployments do: an application error with status 200. */
 export const expiredTokenError: ApiError = { _tag: 'Application', code: '401', message: 'Access token has expired' }
 
 /** The request has more identifiers than the gateway accepts. */
@@ -84,7 +83,7 @@ export type TokenRegistry = {
   readonly applicationSecret: string
   /** The operations that a token may call; undefined if the token is invalid. */
   readonly grantedOperations: (token: string | undefined) => ReadonlyArray<OperationName> | undefined
-  /** Whether a token was valid once and its lifetime is over. */
+  /** The token was valid once and has expired. */
   readonly isExpired: (token: string | undefined) => boolean
   readonly revoke: (token: string | undefined) => void
   /** A new token for an application id and secret; undefined if they are wrong. */

@@ -22,14 +22,14 @@ type ServiceOptions = {
 /** The service over a database: its `Api`, and what only its operator may do. */
 export type SandboxService = {
   readonly api: Api
-  /** The list of entities that published deployments have beside the `Api`. */
+  /** The list of entities that published deployments have in addition to the `Api`. */
   readonly listEntities: (query: LookupQuery) => TaskEither<ApiError, unknown>
   readonly churn: (step: Churn) => Promise<void>
   readonly truth: () => Promise<Truth>
   readonly truthSummary: () => Promise<TruthSummary>
 }
 
-/** Runs one task at a time, so that no change happens while a page is read. */
+/** Runs one task at a time, so that nothing changes while a page is read. */
 const createQueue = (): (<A>(task: () => Promise<A>) => Promise<A>) => {
   let last: Promise<unknown> = Promise.resolve()
   return (task) => {

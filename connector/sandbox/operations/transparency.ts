@@ -65,24 +65,24 @@ const decodeScrollKey = (key: string): string | undefined => {
     : `(mention < epoch_ms(${millis}) OR mention = epoch_ms(${millis}) AND r.id < ${id})`
 }
 
-/** Limits that the specification gives no numbers for. */
+/** Limits for which the specification gives no numbers. */
 export type RequestLimits = {
-  /** The most rows of a page; a larger `perPage` is reduced to it, which the filter echo shows. */
+  /** The most rows on a page. A larger `perPage` is reduced to it, which the filter echo shows. */
   readonly maxPerPage: number
   /** The most identifiers in one request; more are refused with status 413. */
   readonly maxIdentifiers: number
 }
 
-/** Limits, and what published deployments do in another way than the specification. */
+/** Limits, and where published deployments differ from the specification. */
 export type TransparencyRules = RequestLimits & {
   /**
-   * Operation 1 knows neither `page` nor `fromDate` and `toDate`: pages are asked for by `scrollKey`, the window by
+   * Operation 1 supports neither `page` nor `fromDate` and `toDate`: pages are requested by `scrollKey`, the window by
    * `days`.
    */
   readonly scrollOnly: boolean
   /** `fromDate` and `toDate` with a fraction of a second are refused. */
   readonly wholeSeconds: boolean
-  /** `minRatingCount` of a request that sends none. */
+  /** The `minRatingCount` of a request that sends none. */
   readonly minRatingCount: number
 }
 
@@ -133,7 +133,7 @@ const reviewCondition = (
     ...(minWordCount > 0 ? [`words >= ${minWordCount}`] : []),
   ].join(' AND ')
 
-/** Whether an entity has enough surveys and ratings to be shown. */
+/** The entity has enough surveys and ratings to be shown. */
 const isShown = (
   summary: { readonly totalSurveyCount?: unknown; readonly totalRatingCount?: unknown },
   limits: AppliedFilters,

@@ -15,7 +15,7 @@ import { operatorAnswers, reviewSources } from '../data/vocabulary'
 const hasText = (text: string | null | undefined): boolean => typeof text === 'string' && text.trim() !== ''
 
 /**
- * Whether a record has the required attributes and the code of a location in `codes`. The specification names no other
+ * The record has the required attributes and the code of a location in `codes`. The specification names no other
  * errors.
  */
 const isValidVisit =
@@ -28,7 +28,7 @@ const isValidVisit =
     hasText(record.npi) &&
     (record.visitTime === undefined || record.visitTime === null || !Number.isNaN(toMillis(record.visitTime)))
 
-/** Operation 4. A record whose visitRecordId exists already is reported as Success and changes nothing. */
+/** Operation 4. A record with an existing visitRecordId is reported as Success and changes nothing. */
 export const saveVisitRecords = async (
   database: Database,
   now: number,
@@ -79,7 +79,7 @@ const lastByCode = (items: ReadonlyArray<Location>): ReadonlyArray<Location> => 
 const locationRows = `SELECT row.* FROM (SELECT unnest(from_json($rows,
   '[{"code":"VARCHAR","codeType":"VARCHAR","name":"VARCHAR","active":"BOOLEAN","details":"VARCHAR"}]')) AS row)`
 
-/** Operation 5: creates, updates and deactivates locations. A new name of a location modifies its reviews at `now`. */
+/** Operation 5: creates, updates and deactivates locations. A location's new name modifies its reviews at `now`. */
 export const saveLocations = async (
   database: Database,
   now: number,
@@ -154,7 +154,7 @@ FROM (
 ) WHERE review.id = review_id;
 UPDATE visit SET reviewed = true WHERE id IN (SELECT visit_record_id FROM review WHERE id IN (${arrivals}))`
 
-/** An SQL choice among the ids that are in a table now; `name` makes choices independent of each other. */
+/** SQL that chooses among the ids that are in a table now. `name` makes choices independent of each other. */
 const createIdPool = async (database: Database, table: string, name: string): Promise<(pick: Picker) => string> => {
   const count = Number(await database.scalar(`SELECT count(*) FROM ${table}`))
   return (pick) => (count === 0 ? 'NULL' : `(SELECT list(id ORDER BY id) FROM ${table})[1 + ${pick(name, count)}]`)
@@ -179,7 +179,7 @@ const addReviews = async (database: Database, count: number, now: number): Promi
   })
 }
 
-/** How many reviews one step changes, deletes, adds and restores from the deleted ones. */
+/** How many reviews a step changes, deletes, adds and restores. */
 export type Churn = {
   readonly change: number
   readonly delete: number
@@ -240,7 +240,7 @@ INSERT INTO review
   FROM restorable WHERE id IN (SELECT id FROM restored);
 DELETE FROM restorable WHERE id IN (SELECT id FROM restored)`
 
-/** Applies one step of changes at `now`, in milliseconds; the same `nonce` on the same data gives the same result. */
+/** Applies one step of changes at `now`, in milliseconds. The same `nonce` on the same data gives the same result. */
 export const applyChurn = async (database: Database, step: Churn, nonce: number, now: number): Promise<void> => {
   if (step.change > 0) await database.run(changeReviews(step.change, nonce, now))
   if (step.delete > 0) await database.run(deleteReviews(step.delete, nonce, now))

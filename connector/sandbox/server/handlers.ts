@@ -33,7 +33,7 @@ import {
 } from '../operations/operation'
 import { apiErrorReply, type Reply } from './reply'
 
-/** The largest body that the server reads; real requests are much smaller. */
+/** The largest body that the server reads. Real requests are much smaller. */
 const maxBodyBytes = 64 * 1024 * 1024
 
 /** Reads the whole body; undefined if it is longer than `maxBodyBytes`. */
@@ -49,16 +49,14 @@ export const readBody = async (request: IncomingMessage): Promise<Buffer | undef
 
 const loneSurrogate = /\p{Surrogate}/u
 
-/**
- * Whether all texts in a value are valid Unicode; JSON can write half of a surrogate pair, which DuckDB cannot store.
- */
+/** All texts in a value are valid Unicode. JSON can contain half of a surrogate pair, which DuckDB cannot store. */
 const isWellFormed = (value: unknown): boolean => {
   if (typeof value === 'string') return !loneSurrogate.test(value)
   if (typeof value !== 'object' || value === null) return true
   return Object.entries(value).every(([key, field]) => !loneSurrogate.test(key) && isWellFormed(field))
 }
 
-/** The parts of an HTTP request that hold the input of an operation. */
+/** The parts of an HTTP request that contain the input of an operation. */
 type OperationRequest = {
   readonly query: URLSearchParams
   readonly contentType: string
@@ -85,7 +83,7 @@ const decodePairs = (pairs: URLSearchParams): unknown =>
 const decodeJsonBody = ({ contentType, body }: OperationRequest): E.Either<ApiError, unknown> =>
   /^application\/json\b/i.test(contentType)
     ? pipe(
-        // The check also throws if the value is nested too deeply; such a body is refused in the same way.
+        // The check also throws if the value is nested too deeply. Such a body is refused in the same way.
         E.tryCatch(
           () => {
             const value = parseExactJson(body.toString('utf8'))
@@ -141,7 +139,7 @@ const createSpecifiedHandlers = (api: Api): ReadonlyArray<Handler> => [
 /** The token exchange of published deployments, with an answer that `printPublishedToken` makes. */
 export const publishedTokenRoute = defineRoute({ ...routes.issueToken, response: jsonResponse(t.unknown) })
 
-/** A token as published deployments answer it: its expiry is a time in UTC without a zone. */
+/** A token in the form of published deployments: its expiry is a time in UTC without a zone. */
 const printPublishedToken = ({ accessToken, expiresIn }: IssuedToken, now: number): unknown => ({
   accessToken,
   status: { message: 'Success', code: 200 },
@@ -159,7 +157,7 @@ const publishedCredentialsError: ApiError = {
 /** The sources of published deployments: an array. */
 export const publishedSourcesRoute = defineRoute({ ...routes.lookupSources, path: '/api/reputation/v1/sources' })
 
-/** The persons or the locations that published deployments let a token ask for. The connector has no use for it. */
+/** The persons or the locations that a token may request in published deployments. The connector does not use it. */
 export const publishedEntitiesRoute = defineRoute({
   ...routes.lookupSources,
   name: 'list entities',
@@ -169,12 +167,14 @@ export const publishedEntitiesRoute = defineRoute({
 const SourceList = t.type({ sources: t.unknown })
 
 /**
- * What the sandbox behaves like: the specification, or what published deployments have been seen to do where it is
+ * What the sandbox behaves like: the specification, or observed published deployments where the specification is
  * silent.
  */
 export type ServiceKind = 'specification' | 'published'
 
-/** What a published deployment serves beside the `Api`: the expiry of a token needs the clock in milliseconds. */
+/**
+ * What a published deployment serves in addition to the `Api`. The expiry of a token needs the clock in milliseconds.
+ */
 export type PublishedService = {
   readonly now: () => number
   readonly listEntities: (query: LookupQuery) => TE.TaskEither<ApiError, unknown>
@@ -209,7 +209,7 @@ const createSandboxHandlers = (api: Api, lookups: LookupRoutes): ReadonlyArray<H
   createHandler('issueToken')(routes.issueToken, api.issueToken),
 ]
 
-/** A handler for each operation of `servedRoutes`: of the specification, unless `published` is given. */
+/** A handler for each operation of `servedRoutes`, for the specification unless `published` is given. */
 export const createHandlers = (
   api: Api,
   lookups: LookupRoutes = {},
@@ -226,14 +226,14 @@ export type RequestContext = {
   readonly checkRate: (now: number) => number | undefined
   /** The clock in milliseconds. */
   readonly now: () => number
-  /** Whether an expired token is refused inside a 200, as published deployments do. */
+  /** An expired token is refused inside a 200 response, as published deployments do. */
   readonly refusesInsideAnswer: boolean
   /** The text of each operation's last answer, for faults that repeat it. */
   readonly lastAnswers: Map<OperationName, string>
 }
 
 /**
- * The reply to a request and its decoded input for the log. Without a reply the server breaks the connection or leaves
+ * The reply to a request, and its decoded input for the log. Without a reply the server breaks the connection or leaves
  * it open.
  */
 type OperationOutcome = { readonly reply?: Reply; readonly input?: unknown }

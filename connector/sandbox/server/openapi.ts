@@ -9,10 +9,7 @@ type RouteDescription = Pick<Route<never, never>, 'name' | 'method' | 'path' | '
   readonly response: { readonly codec: t.Any }
 }
 
-/**
- * The routes of a service of this kind, for its description; `lookups` moves those that the specification does not
- * show.
- */
+/** The routes described for a service of this kind; `lookups` moves those that the specification does not show. */
 const servedRoutes = (
   kind: ServiceKind,
   lookups: LookupRoutes,
@@ -35,7 +32,7 @@ const servedRoutes = (
   }
 }
 
-/** The routes of the exports decode only records; these are the envelopes around the records. */
+/** The routes of the exports decode only records. These are the envelopes around the records. */
 const exportEnvelopes: Partial<Record<OperationName, (record: t.Any) => t.Any>> = {
   exportReviews: (record) => t.type({ reviews: t.readonlyArray(record), filter: ExportFilter }),
   exportDeletedReviews: (record) => t.type({ reviews: t.readonlyArray(record), filter: ExportFilter }),
@@ -49,7 +46,7 @@ const statusMeanings = {
   429: 'Request rate limit exceeded; Retry-After says for how long',
 } as const
 
-/** The error statuses of an operation in the specification; if it names none, those of the sandbox. */
+/** The error statuses of an operation in the specification, or those of the sandbox if it names none. */
 const errorStatuses = (operation: OperationName): ReadonlyArray<keyof typeof statusMeanings> => {
   if (operation === 'issueToken') return [400, 401]
   if (operation === 'syncLocations') return [400, 403, 429]

@@ -12,7 +12,8 @@ import { describeService } from './openapi'
 import { jsonReply, type Reply, refusalReply } from './reply'
 
 /**
- * A page or endpoint of the server that is no operation. `isOperator`: it shows or changes data, so it needs the token.
+ * A page or endpoint of the server that is not an operation. `isOperator`: it shows or changes data, so it needs the
+ * token.
  */
 export type SandboxPage = {
   readonly isOperator: boolean
@@ -42,7 +43,7 @@ const decodeChurn = (body: Buffer | undefined): Partial<Churn> | undefined => {
 
 const ClockStep = t.type({ seconds: t.number })
 
-/** The seconds of a step of the clock; undefined unless the body is one of at most ten years. */
+/** By how many seconds the clock moves; undefined unless the body gives at most ten years. */
 const decodeSeconds = (body: Buffer | undefined): number | undefined => {
   const json = parseJsonBody(body)
   return ClockStep.is(json) && json.seconds >= 0 && json.seconds <= 315_360_000 ? json.seconds : undefined
@@ -50,14 +51,14 @@ const decodeSeconds = (body: Buffer | undefined): number | undefined => {
 
 type ServedService = { readonly kind: ServiceKind; readonly lookups: LookupRoutes }
 
-/** Addresses that only programs on this machine reach. */
+/** Addresses that only programs on this machine can reach. */
 export const isLocalHost = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i.test(host)
 
 const isIpLiteral = (host: string): boolean => /^(\d{1,3}(\.\d{1,3}){3}|\[[\da-f:.]+\])$/i.test(host)
 
 /**
- * Whether the Host of a request is an address of this server, and not a name of somebody else that leads here: a page
- * of that name could then read the answers. A name without a dot, such as that of a container, belongs to nobody else.
+ * The Host of a request is an address of this server, and not someone else's name that points here: a page under that
+ * name could then read the answers. A name without a dot, such as that of a container, belongs to nobody else.
  */
 const isOwnHost = (hostname: string, listenHost: string): boolean =>
   isLocalHost(hostname) ||
@@ -71,8 +72,8 @@ const readHostname = (host: string): string | undefined =>
 const bearerToken = (header: string | undefined): string | undefined => /^Bearer +(\S+)$/i.exec(header ?? '')?.[1]
 
 /**
- * Why a request for an operator's page is refused, if it is. It must be meant for this server, from none of another
- * site, with the token.
+ * Why a request for an operator's page is refused; undefined if it is not. It must be addressed to this server, not
+ * come from another site, and have the token.
  */
 export const refuseOperatorRequest = (
   { headers, url }: Pick<IncomingMessage, 'headers' | 'url'>,
@@ -80,7 +81,7 @@ export const refuseOperatorRequest = (
 ): Reply | undefined => {
   const hostname = readHostname(headers.host ?? '')
   if (hostname === undefined || !isOwnHost(hostname, host))
-    return refusalReply(403, 'the Host is no address of this sandbox; call it by the address that it printed')
+    return refusalReply(403, 'the Host is not an address of this sandbox; use the address that it printed')
   const site = headers['sec-fetch-site']
   const isForeign =
     (headers.origin !== undefined && headers.origin.toLowerCase() !== `http://${headers.host}`.toLowerCase()) ||
@@ -103,7 +104,7 @@ const htmlReply = (page: string): Reply => ({
 })
 
 /**
- * The pages beside the operations: the description of the service, and the operator's log, statistics, data and
+ * The pages besides the operations: the description of the service, and the operator's log, statistics, data and
  * changes.
  */
 export const createSandboxPages = (
@@ -161,7 +162,7 @@ export type RequestLogEntry = {
   readonly operation: OperationName | null
   readonly method: string
   readonly path: string
-  /** The input; null if it could not be decoded, is long, or has a secret. */
+  /** The input; null if it could not be decoded, is too long, or contains a secret. */
   readonly request: unknown
   /** Null if no answer was sent. */
   readonly status: number | null

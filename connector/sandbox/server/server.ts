@@ -22,7 +22,7 @@ export const createLatency =
 /** The most requests in any period of `seconds`. */
 export type RequestRate = { readonly requests: number; readonly seconds: number }
 
-/** Counts requests; returns the milliseconds to wait if a request exceeds the rate. */
+/** Counts requests. Returns the milliseconds to wait if a request exceeds the rate. */
 const createRequestLimiter = ({ requests, seconds }: RequestRate): ((now: number) => number | undefined) => {
   let times: ReadonlyArray<number> = []
   return (now) => {
@@ -41,13 +41,16 @@ type ServerOptions = {
   readonly port: number
   readonly tokenRegistry: TokenRegistry
   readonly rules: ReadonlyArray<FaultRule>
-  /** Seed of the requests that fail by chance. */
+  /** The seed for requests that fail at random. */
   readonly seed: number
   readonly requestRate: RequestRate
   /** The delay before the nth answer in milliseconds. */
   readonly latency: (n: number) => number
   readonly lookups: LookupRoutes
-  /** What a published deployment serves beside the `Api`; undefined for a service as the specification describes it. */
+  /**
+   * What a published deployment serves in addition to the `Api`; undefined for a service that follows the
+   * specification.
+   */
   readonly published?: PublishedService | undefined
   /** Called at the beginning of every request of an operation. */
   readonly onRequest?: () => void
@@ -78,12 +81,13 @@ type Serving = {
   /** The number of requests of operations so far. */
   count: number
   isClosed: boolean
-  /** What uses the database now: it must not be closed before that has ended, though nobody waits for the answer. */
+  /** Answers that use the database now. It must not be closed before they end, even if nobody waits for them. */
   readonly pendingAnswers: Set<Promise<unknown>>
 }
 
 /**
- * Serves an `Api` over HTTP, as `createApi` calls it; resolves when the server listens, rejects with a `CommandError`.
+ * Serves an `Api` over HTTP, the way `createApi` calls it. Resolves when the server listens, rejects with a
+ * `CommandError`.
  */
 export const startServer = async (api: Api, options: ServerOptions): Promise<SandboxServer> => {
   const serving: Serving = {
@@ -127,7 +131,7 @@ export const startServer = async (api: Api, options: ServerOptions): Promise<San
   }
 }
 
-/** Answers a request with the operation or the page of its address. */
+/** Answers a request with the operation or the page at its address. */
 const handleRequest = async (serving: Serving, request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const { headerClock, host, pages, tokenRegistry } = serving.options
   const send = (reply: Reply) => writeReply(request, response, reply, headerClock(), 'whole')

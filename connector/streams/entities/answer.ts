@@ -11,13 +11,13 @@ export type EntityRequest = {
   readonly from: number
   readonly to: number
   readonly page: number
-  /** The rows to request for a page, where they differ from the configured ones. */
+  /** Number of rows per page, if different from the configured one. */
   readonly perPage?: number
-  /** Leaves the dates out, for a service that ignores them: the days decide. */
+  /** Omits the dates, for a service that ignores them and uses the days instead. */
   readonly byDays?: boolean
-  /** The days of an earlier page, since a key may hold only for requests with equal filters. */
+  /** The days of an earlier page, since a key may only be valid for requests with equal filters. */
   readonly days?: number
-  /** The key that the last answer gave for this page; sent instead of its number. */
+  /** The key that the last answer gave for this page; sent instead of the page number. */
   readonly scrollKey?: string
 }
 
@@ -26,24 +26,24 @@ export type EntityRows = {
   readonly id: string
   readonly name: unknown
   readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>>
-  /** The number of pages, if the answer gives one. */
+  /** The number of pages, if the answer gives it. */
   readonly pages?: number
 }
 
 /** The answer to a request. */
 export type EntityAnswer = {
   readonly entities: ReadonlyArray<EntityRows>
-  /** The most rows of a page: as the answer echoes it, else as requested. Infinity: the operation has no pages. */
+  /** The page size, as echoed or else as requested. Infinity: the operation has no pages. */
   readonly perPage: number
-  /** The key of the page that follows, where the answer gives one. */
+  /** The key of the next page, if the answer gives one. */
   readonly scrollKey?: string
-  /** The service refused the page, which may be behind the last one, so there are no rows. */
+  /** The service refused the page, which may be after the last one, so there are no rows. */
   readonly isRefused?: true
   /** The days that were requested. */
   readonly days?: number
-  /** The days that the answer covers, where its echo tells fewer than the requested ones. */
+  /** The days that the answer covers, if its echo shows fewer than requested. */
   readonly coveredDays?: number
-  /** The service's clock, milliseconds, where it is known. */
+  /** The service's clock, milliseconds, if known. */
   readonly servedAt?: number
 }
 
@@ -52,42 +52,40 @@ export type FetchEntities = (request: EntityRequest) => TaskEither<ApiError, Ent
 /** An operation that lists rows by entity, in pages. */
 export type EntityOperation = {
   readonly name: string
-  /** The most identifiers of a request, until the service refuses so many. */
+  /** The most identifiers in a request, until the service refuses that many. */
   readonly maxIdentifiers: number
   readonly firstPage: 0 | 1
-  /** The attribute that identifies a row among those of its entity. */
+  /** The attribute that identifies a row within its entity. */
   readonly key: string
   readonly createFetch: (source: SourceEnv) => FetchEntities
 }
 
-/** Some rows of an entity, or why it is left out of the rest of the run. */
+/** Some rows of an entity, or why the rest of the run skips it. */
 export type EntityResult = {
   readonly kind: EntityKind
   readonly id: string
-  /** Up to when the rows reach, milliseconds; none: the run's cutoff, and the entity is complete. */
+  /** The end of the covered time, milliseconds; undefined: the run's cutoff, so the entity is complete. */
   readonly to: number | undefined
-  /**
-   * Of a page of an entity that is read page by page: which reading it belongs to, and whether the entity ends with it.
-   */
+  /** For an entity read page by page: the number of the reading, and if the entity ends with this page. */
   readonly scroll?: { readonly reading: number; readonly isEnd: boolean }
-  /** None: the service does not know the entity. */
+  /** Undefined: the service does not know the entity. */
   readonly answer: Either<ApiError, EntityRows | undefined>
 }
 
 export const countRows = ({ entities }: Pick<EntityAnswer, 'entities'>): number =>
   entities.reduce((count, { rows }) => count + rows.length, 0)
 
-/** The rows of the only requested entity, under whatever id the service lists it; none if it lists nothing. */
+/** The rows of the only requested entity, under whatever id the service lists it; undefined if it lists nothing. */
 export const rowsOfEntity = (id: string, { entities }: EntityAnswer): EntityRows | undefined => {
   const [first] = entities
   const sameId = entities.find((entity) => entity.id === id)
   return sameId ?? (first === undefined ? undefined : { ...first, rows: entities.flatMap(({ rows }) => rows) })
 }
 
-/** Requests have whole seconds, and a service may leave the fractions of its rows out of account. */
+/** Requests use whole seconds, and a service may ignore the fractions of its rows' times. */
 const edgeMargin = 2000
 
-/** Whether rows lie outside the window (milliseconds), which shows that the service ignores its dates. */
+/** Rows lie outside the window (milliseconds), which shows that the service ignores its dates. */
 export const isOutside = ({ from, to }: Pick<EntityRequest, 'from' | 'to'>, { entities }: EntityAnswer): boolean =>
   entities.some(({ rows }) =>
     rows.some(({ mentionTime }) => {
@@ -102,29 +100,27 @@ const decodeError = (message: string, path = '$.data.entities'): ApiError & { re
   message,
 })
 
-/** Why an entity cannot be read completely, though the service answers for it. */
+/** Why an entity cannot be read completely although the service answers for it. */
 export const incomplete = {
-  otherEntity: decodeError('the answer is about another entity than the requested one', '$.data.entities.id'),
-  refusedKey: decodeError('the service refuses the scrollKey that it gave itself, three times'),
+  otherEntity: decodeError('the answer is about a different entity than requested', '$.data.entities.id'),
+  refusedKey: decodeError('the service refused its own scrollKey three times'),
   endless: decodeError('its pages do not end'),
-  cutOff: decodeError('the pages come again and lead no further, and the last of them is full'),
-  changing: (rows: number) =>
-    decodeError(`its ${rows} rows are others, or come in another order, each time they are read`),
+  cutOff: decodeError('the same pages come again, and the last one is full'),
+  changing: (rows: number) => decodeError(`its ${rows} rows differ, or come in another order, each time they are read`),
 }
 
-/** Whether an error may say that a scroll key is no longer valid. */
+/** The error may mean that a scroll key is no longer valid. */
 export const isKeyRefusal = (error: ApiError): boolean =>
   isRefusalInBody(error) || (error._tag === 'Http' && [400, 404, 410].includes(error.status))
 
 /**
- * Whether an error may be about an entity and not about the service: an error inside a 200, whose codes are not
- * specified, unless it is an outage, a rate limit or about the token; and a 403, 404 or 410, with which a service may
- * answer for a closed location.
+ * The error may concern an entity and not the service: an unspecified error inside a 200 response, unless it reports an
+ * outage, a rate limit or a token problem; or a 403, 404 or 410, with which a service may answer for a closed location.
  */
 export const concernsEntity = (error: ApiError): boolean =>
   isRefusalInBody(error) || (error._tag === 'Http' && [403, 404, 410].includes(error.status))
 
-/** Why entities were not read, and which, where one request was for them. */
+/** Why entities were not read, and which ones, if one request covered them. */
 export class EntityError extends Error {
   constructor(
     readonly error: ApiError,

@@ -12,7 +12,7 @@ import { type EntityReader, emptyPagesAtEnd, hasShortPages, judge, showLengths }
 import type { Entity, EntityKind } from './selection'
 import { type EntityWindow, endOfRun, readEntity } from './window'
 
-/** Entities of one kind that are read from the same time on (milliseconds, at a whole second). */
+/** Entities of one kind that are read from the same time (milliseconds, a whole second). */
 export type EntityGroup = {
   readonly kind: EntityKind
   readonly ids: ReadonlyArray<string>
@@ -27,7 +27,7 @@ const split = (group: EntityGroup, size: number): ReadonlyArray<EntityGroup> =>
     ids: group.ids.slice(n * size, (n + 1) * size),
   }))
 
-/** The groups of a run, in the order of the entities; `fromOf`: milliseconds. */
+/** The groups of a run, in the order of the entities; `fromOf`: the start of an entity's window, milliseconds. */
 export const groupEntities = (
   maxIdentifiers: number,
   entities: ReadonlyArray<Entity>,
@@ -46,13 +46,13 @@ export const groupEntities = (
 }
 
 /**
- * Reads the entities of a group: those whose rows an answer about all of them has completely, then the others one by
- * one. A group that the service refuses is halved, down to the entity that it refuses, which is its result.
+ * Reads the entities of a group: first those whose rows are complete in an answer about all of them, then the others
+ * one by one. A group that the service refuses is halved, down to the entity that it refuses.
  */
 export async function* readGroup(reader: EntityReader, group: EntityGroup): AsyncGenerator<EntityResult> {
   const { kind, ids, from } = group
   const { shown } = reader
-  // A cursor may be later than what this run reads.
+  // A cursor may be later than the end of this run.
   if (from >= endOfRun(reader)) return
   if (ids.length > shown.maxIdentifiers)
     return yield* readInOrder(
@@ -89,14 +89,14 @@ const knownOf = (id: string, { entities, perPage }: EntityAnswer): Pick<EntityWi
   return { known, isCut: known !== undefined && known.rows.length >= perPage }
 }
 
-/** Reads one entity; an error is its result, unless it is about the service. */
+/** Reads one entity. An error becomes its result, unless it concerns the service. */
 async function* readSingle(reader: EntityReader, window: EntityWindow): AsyncGenerator<EntityResult> {
   try {
     yield* readEntity(reader, window)
   } catch (error) {
     if (!(error instanceof EntityError)) throw error
     const { error: told, entities } = error
-    // Where no request failed, its rows are what cannot be read.
+    // No request failed, so its rows are what cannot be read.
     if (entities !== undefined && !concernsEntity(told) && told._tag !== 'TooLarge') throw error
     yield { kind: window.kind, id: window.id, to: undefined, answer: E.left(told) }
   }
@@ -111,7 +111,7 @@ const toRequest = (reader: EntityReader, { kind, ids, from }: EntityGroup): Enti
   byDays: !reader.shown.usesDates,
 })
 
-/** Asks for the first page of a group; an empty one proves nothing and is asked for twice. */
+/** Requests the first page of a group. An empty one proves nothing and is requested twice. */
 const askGroup = async (
   reader: EntityReader,
   group: EntityGroup,
@@ -122,12 +122,12 @@ const askGroup = async (
     const answer = await reader.ask(request)
     if (usesDates !== reader.shown.usesDates) continue
     const isDoubtful = group.isFirst && countRows(answer) === 0 && attempt === 1
-    // The clock here may be far behind the service's.
+    // The local clock may be far behind the service's.
     if (!isDoubtful && request.to >= endOfRun(reader)) return [request, answer]
   }
 }
 
-/** The entities whose rows an answer about a group has completely. */
+/** The entities whose rows are complete in an answer about a group. */
 const findWhole = async (
   reader: EntityReader,
   group: EntityGroup,
@@ -144,33 +144,33 @@ const findWhole = async (
   if (perPage === Number.POSITIVE_INFINITY) return entities
   const longestBefore = shown.longest
   showLengths(shown, answer)
-  /** No answer has shown that a limit does not cut where these rows end: the entity is read alone. */
+  /** No answer has shown that these rows do not end at a limit, so the entity is read alone. */
   const isLongest = ({ rows, pages }: EntityRows): boolean =>
     pages === 1 && rows.length === shown.longest && rows.length > longestBefore
   const judged = entities.map((one) => ({ one, extent: isLongest(one) ? 'cut' : judge(shown, one, perPage) }))
   const count = countRows(answer)
   shown.longestGroup = Math.max(shown.longestGroup, count)
-  /** So many rows as ever before, or as a page may have: a limit over all entities may have cut them. */
+  /** As many rows as ever before, or as a page may have: a limit across all entities may have cut them off. */
   const isGroupFull = count > 0 && count <= perPage && (count === perPage || count === shown.longestGroup)
   const isWhole = ({ extent }: (typeof judged)[number]): boolean => extent === 'complete'
   if (!isGroupFull && judged.every(({ extent }) => extent !== 'unknown'))
     return judged.filter(isWhole).map(({ one }) => one)
   const behind = await askBehind(reader, request)
   const cut = entities.flatMap(({ id, rows }) => (behind?.has(id) ? [rows.length] : []))
-  // A limit over all entities cuts some of them anywhere.
+  // A limit across all entities cuts some of them off at any point.
   const isPagedByEntity = count > perPage
   if (isPagedByEntity || cut.every((length) => length === shown.longest)) showLengths(shown, answer, Math.min(...cut))
   if (behind === undefined || (behind.size > 0 && !isPagedByEntity))
     return isGroupFull ? [] : judged.filter(isWhole).map(({ one }) => one)
   if (hasShortPages(shown) && behind.size > 0) return []
   const ended = judged.filter(({ one, extent }) => extent !== 'cut' && !behind.has(one.id)).map(({ one }) => one)
-  // A row that was deleted in front may have moved another one to the first page.
+  // A row deleted earlier in the list may have moved another one to the first page.
   const mayHaveMoved =
     group.isFirst && (isGroupFull || ended.some(({ rows }) => rows.length > 0 && rows.length === shown.longest))
   return mayHaveMoved && !(await isRepeated(reader, request, answer)) ? [] : ended
 }
 
-/** The ids of the entities that have rows behind the first page; none: the service refuses to tell. */
+/** The ids of the entities that have rows after the first page; undefined if the service refuses to answer. */
 const askBehind = async (reader: EntityReader, request: EntityRequest): Promise<ReadonlySet<string> | undefined> => {
   for (let page = 1; page <= emptyPagesAtEnd(reader.shown); page += 1) {
     const next = await reader.ask({ ...request, page: request.page + page })
@@ -181,7 +181,7 @@ const askBehind = async (reader: EntityReader, request: EntityRequest): Promise<
   return new Set()
 }
 
-/** Whether the first page has the same rows once more. */
+/** A second request for the first page returned the same rows. */
 const isRepeated = async (reader: EntityReader, request: EntityRequest, answer: EntityAnswer): Promise<boolean> => {
   const { key } = reader.operation
   const list = ({ entities }: EntityAnswer): string =>
@@ -190,7 +190,7 @@ const isRepeated = async (reader: EntityReader, request: EntityRequest, answer: 
 }
 
 /**
- * The items of several generators, in order. Of those that follow, up to `count` are begun at the same time, and each
+ * The items of several generators, in order. Up to `count` of the next generators start at the same time, and each
  * waits with its first item.
  */
 export async function* readInOrder<A>(

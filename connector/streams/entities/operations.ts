@@ -21,8 +21,8 @@ import { createEntityStream } from './stream'
 export const CommentRecord = t.intersection([EntityColumns, Comment, UnknownAttributes], 'CommentRecord')
 
 /**
- * The filters of a request: the thresholds, and its window as dates, in whole seconds at or outside its ends, and as
- * the days back to its start. A service that uses the dates prefers them.
+ * The filters of a request: the thresholds, and its window both as dates (whole seconds at or outside its ends) and as
+ * days back to its start. A service that uses the dates prefers them.
  */
 const toFilters = (source: SourceEnv, request: EntityRequest) => {
   const { feedback } = source
@@ -39,15 +39,15 @@ const toFilters = (source: SourceEnv, request: EntityRequest) => {
 
 const day = 86_400_000
 
-/** The days back to the window's start, with one more for a service whose days begin at midnight. */
+/** The days back to the window's start, plus one for a service whose days begin at midnight. */
 const requestedDays = ({ now }: SourceEnv, { from, to, days }: EntityRequest): number =>
   days ?? Math.max(1, Math.ceil((Math.max(to, now()) - from) / day) + 1)
 
-/** The page size that an answer echoes, which may be smaller than the requested one. */
+/** The page size echoed in an answer, which may be smaller than requested. */
 const echoedPageSize = (requested: number, echoed: number | null | undefined): number =>
   echoed == null || echoed < 1 ? requested : Math.min(echoed, requested)
 
-/** What the echo of an answer and its headers tell about its rows. */
+/** What an answer's echo and headers say about its rows. */
 const describePage = (
   source: SourceEnv,
   request: EntityRequest,
@@ -64,13 +64,13 @@ const describePage = (
   ...defined({ scrollKey: filter?.scrollKey || undefined, servedAt }),
 })
 
-/** The days that an answer echoes, where they are fewer than the requested ones. */
+/** The days echoed in an answer, if fewer than requested. */
 const coveredDays = (echoed: unknown, requested: number): Pick<EntityAnswer, 'coveredDays'> =>
   typeof echoed === 'number' && echoed >= 0 && echoed < requested ? { coveredDays: echoed } : {}
 
 /**
- * Whether a service may answer so for a page behind the last one. Outages, limits and refused tokens are no such
- * answers, nor are internal errors, with which a page that exists may fail.
+ * A service may answer like this for a page after the last one. Outages, limits, refused tokens and internal errors do
+ * not count, since an existing page may fail with them too.
  */
 const mayRefusePage = (error: ApiError): boolean =>
   error._tag === 'Http'
@@ -78,10 +78,9 @@ const mayRefusePage = (error: ApiError): boolean =>
     : error._tag === 'Application' && isRefusalInBody(error) && !/(?<!\d)(403|5\d\d)(?!\d)/.test(error.code)
 
 /**
- * Fetches a page after the first that the service refuses as one without rows, since the specification does not say how
- * it answers one behind the last. For one entity it must answer the first page again, which must not tell of more
- * pages; several are each to be asked for alone, since the page may be refused for one that has fewer rows than the
- * others.
+ * Treats a refused later page as a page without rows, since the specification does not say how the service answers a
+ * page after the last one. For a single entity, the first page must still work and must not announce more pages.
+ * Several entities must each be requested alone, since the page may be refused for the one with the fewest rows.
  */
 const withRefusedPages =
   (firstPage: number, fetch: FetchEntities): FetchEntities =>
@@ -145,7 +144,8 @@ export const TransparencyReviewRecord = t.intersection(
 )
 
 /**
- * Public reviews by entity, operation 1: one identifier a request, pages from 0; an answer does not give their number.
+ * Public reviews by entity, operation 1: one identifier per request, pages from 0. Answers do not give the number of
+ * pages.
  */
 export const publicReviewsOperation: EntityOperation = {
   name: 'retrieve reviews',

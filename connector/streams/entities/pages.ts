@@ -15,14 +15,14 @@ import {
 import { type EntityReader, emptyPagesAtEnd, judge, showLengths } from './reader'
 import type { EntityKind } from './selection'
 
-/** The readings of an entity, of which two in a row must agree. */
+/** The most readings of an entity; two in a row must agree. */
 const maxReadings = 8
 const maxRefusedKeys = 3
 
-/** So many pages without a new row end a reading, where keys go on. */
+/** How many pages without a new row end a reading, if keys go on. */
 const maxBarrenPages = 3
 
-/** A second with so many rows is asked for at once: one answer has no order. */
+/** Up to how many rows of one second are requested at once: a single answer needs no order. */
 const maxAtOnce = 1000
 
 /** One reading of an entity's rows, from its first page to its end. */
@@ -31,17 +31,18 @@ type Reading = {
   scrollKey: string | undefined
   readonly usedKeys: Set<string>
   answers: number
-  /** Pages with rows, and those in a row that brought none that is new in this reading. */
+  /** Number of pages with rows, and how many in a row brought no row that is new in this reading. */
   pagesWithRows: number
   barren: number
   longest: number
-  /**
-   * The rows that are compared, repeats among them; the different ones; and how many of those the reading before had.
-   */
+  /** Number of compared rows including repeats, of different rows, and of those that the previous reading had. */
   served: number
   rows: number
   shared: number
-  /** A row came twice that is not one of those with which a page begins again: another one may be missing. */
+  /**
+   * A row came twice without being one of the rows that a page repeats from the previous page, so another one may be
+   * missing.
+   */
   hasRepeats: boolean
 }
 
@@ -59,14 +60,14 @@ const newReading = (page: number): Reading => ({
   hasRepeats: false,
 })
 
-/** How a reading ends: the service says so, or its last page, which may have been cut, comes again. */
+/** How a reading ends: the service says so, or its last page, which may have been cut off, comes again. */
 type Ending = 'said' | 'repeated'
 
-/** A key as it is remembered: keys may be long, and there are as many as pages. */
+/** Stores a key as a digest: keys may be long, and there are as many as pages. */
 const digestKey = (key: string): string =>
   key.length <= 32 ? key : createHash('sha256').update(key).digest('base64url').slice(0, 22)
 
-/** What is read: all rows of an entity in a window, milliseconds. */
+/** The window of an entity to read completely, milliseconds. */
 type ScrolledWindow = {
   readonly kind: EntityKind
   readonly id: string
@@ -81,21 +82,21 @@ type Scroll = {
   readonly reader: EntityReader
   readonly window: ScrolledWindow
   readonly byDays: boolean
-  /** The last reading that had a row, by the row's id. */
+  /** By row id, the last reading that had the row. */
   readonly lastReadings: Map<string, number>
-  /** The number of the current reading, and the reading before if that may be compared. */
+  /** The number of the current reading, and the previous reading if it may be compared. */
   number: number
   current: Reading
   previous: Reading | undefined
   days: number | undefined
-  /** The page size to ask for; the smallest that an answer told; the longest page of the first reading. */
+  /** The page size to request, the smallest that an answer gave, and the longest page of the first reading. */
   perPage: number | undefined
   firstPerPage: number
   firstLongest: number | undefined
   repeatedEnds: number
   refusedKeys: number
   ignoresKeys: boolean
-  /** How many rows the last readings had, the first of these readings, and the different rows since. */
+  /** How many rows the last readings had, the first of these readings, and the different rows since then. */
   told: number
   toldSince: number
   toldRows: number
@@ -122,8 +123,8 @@ const startScroll = (reader: EntityReader, window: ScrolledWindow): Scroll => ({
 })
 
 /**
- * Reads all rows of an entity page by page, by scroll keys where the service gives them, until two readings in a row
- * agree. Each page leaves as it comes; only the ids of its rows are held.
+ * Reads all rows of an entity page by page, with scroll keys if the service gives them, until two readings in a row
+ * agree. Each page is sent as it comes; only the ids of its rows are kept.
  */
 export async function* readToEnd(reader: EntityReader, window: ScrolledWindow): AsyncGenerator<EntityResult> {
   const { kind, id } = window
@@ -156,18 +157,15 @@ const createRequest = ({ window, byDays, current, perPage, days }: Scroll): Enti
 }
 
 /**
- * The days of a request begin up to two days before its window; with one more for services that begin them at midnight.
+ * The days of a request begin up to two days before its window, and one more for services whose days begin at midnight.
  */
 const slidingMillis = 3 * 86_400_000
 
-/**
- * Whether readings are compared by a row: not by one that came after the run began, nor by one that slides out of the
- * days.
- */
+/** Readings are compared by this row: it did not come after the run began, and does not slide out of the days. */
 const isCompared = ({ reader, window: { from, to } }: Scroll, time: number): boolean =>
   time <= (reader.cutoff() ?? to) && (time >= from || time < from - slidingMillis)
 
-/** Counts the rows of a page; whether one is new in this reading. */
+/** Counts the rows of a page. Returns true if one is new in this reading. */
 const countPage = (scroll: Scroll, rows: EntityRows['rows']): boolean => {
   const { reader, lastReadings, number, current } = scroll
   let hasFresh = false
@@ -177,7 +175,7 @@ const countPage = (scroll: Scroll, rows: EntityRows['rows']): boolean => {
     const counts = isCompared(scroll, toMillis(String(row.mentionTime)))
     if (counts) current.served += 1
     if (last === number) {
-      // Rows that come in front push others to the next page: these begin it.
+      // Rows inserted earlier push others to the next page, which then begins with them.
       if (hasFresh) current.hasRepeats = true
       continue
     }
@@ -221,8 +219,8 @@ const findEnding = (
 }
 
 /**
- * Whether no row is missing. A row that goes moves those behind it to a page that was read: then it is missing in the
- * next reading.
+ * True if no row is missing. A removed row moves later ones to a page that was already read; they are then missing, and
+ * the next reading shows it.
  */
 const isConfirmed = ({ reader, window, current, previous }: Scroll, ending: Ending, answer: EntityAnswer): boolean => {
   const { answers, pagesWithRows, longest, rows, shared, hasRepeats } = current
@@ -234,8 +232,8 @@ const isConfirmed = ({ reader, window, current, previous }: Scroll, ending: Endi
 }
 
 /**
- * Whether two readings had equally many rows, and so many different ones have come since: whatever their order, none is
- * missing.
+ * True if two readings had the same number of rows, and that many different ones have come since. Then none is missing,
+ * whatever their order.
  */
 const hasAllTold = (scroll: Scroll, ending: Ending): boolean => {
   const { current, told, toldRows, number } = scroll
@@ -245,7 +243,7 @@ const hasAllTold = (scroll: Scroll, ending: Ending): boolean => {
   return false
 }
 
-/** An order that depends on the page shows when pages have another size; a whole second in one answer has none. */
+/** If the order depends on the page, another page size shows it; a whole second in one answer has no order. */
 const chooseSize = ({ window: { from, to }, number, firstLongest = 0 }: Scroll, served: number): number | undefined => {
   if (to - from <= 2000 && number <= 2 && served < maxAtOnce) return served + 1
   if (firstLongest === 0) return undefined
@@ -272,7 +270,7 @@ const beginReading = (scroll: Scroll, previous: Reading | undefined): void => {
   scroll.current = newReading(scroll.reader.operation.firstPage)
 }
 
-/** Begins the reading again where that may help. */
+/** Restarts the reading if that may help. */
 const recover = (scroll: Scroll, error: unknown): void => {
   const { current, perPage } = scroll
   const told = error instanceof EntityError ? error.error : undefined
@@ -285,5 +283,5 @@ const recover = (scroll: Scroll, error: unknown): void => {
   beginReading(scroll, undefined)
 }
 
-/** The page size from which to go down where a first answer is too large. */
+/** The page size to reduce from if a first answer is too large. */
 const defaultPerPage = 100

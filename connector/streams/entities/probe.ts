@@ -10,12 +10,10 @@ import type { EntityKind } from './selection'
 
 const day = 86_400_000
 
-/** How far back the probe of an entity's window looks, days. */
+/** How many days back the probe of an entity's window looks. */
 export const probedDays = 365
 
-/**
- * Why something was not found out: the service's error, no time or requests left, or a failure reported elsewhere.
- */
+/** Why something is unknown: the service's error, no time or requests left, or a failure reported elsewhere. */
 export type ProbeError = ApiError | { readonly _tag: 'Stopped' } | { readonly _tag: 'Failed' }
 
 /** Sends a request, unless no more may be sent. */
@@ -24,7 +22,7 @@ export type ProbeGate = <A>(request: TaskEither<ApiError, A>) => TaskEither<Prob
 /** The operations whose windows are probed. */
 export const windowOperations = [commentsOperation, publicReviewsOperation]
 
-/** Whether the service uses fromDate and toDate, as an entity's rows show. Undefined: there are no rows to tell by. */
+/** Resolves to true if the service uses fromDate and toDate, judging by an entity's rows. Undefined without rows. */
 export const probeWindow = (
   operation: EntityOperation,
   source: SourceEnv,
@@ -60,31 +58,31 @@ export const listConfiguredEntities = ({
   ...entities.map((id) => ({ key: 'entities.entity_ids', kind: 'entity', id }) as const),
 ]
 
-/** What the service says of the configured entities. */
+/** What the service says about the configured entities. */
 export type EntityFacts = {
   readonly total: number
-  /** Those that it does not list, each with the reason. */
+  /** The entities that it does not list, each with the reason. */
   readonly unknown: ReadonlyArray<ConfiguredEntity & { readonly reason: string }>
-  /** How many were not asked for. */
+  /** How many were not checked. */
   readonly unasked: number
 }
 
-/** The most entities that are asked for one by one, and the most groups. */
+/** The most entities requested one by one, and the most groups. */
 const maxSingles = 8
 const maxGroups = 4
 
-/** Sent always: deployments have other defaults, which hide entities with few ratings. */
+/** Always sent: some deployments have defaults that hide entities with few ratings. */
 const noThresholds = { minRatingCount: -1, minSurveyCount: 0, minWordCount: 0 }
 
-/** An error that may be about one entity, in words. */
+/** Describes an error that may concern one entity. */
 const describeRefusal = (error: ProbeError): string | undefined => {
   if (error._tag === 'Http') return [400, 403, 404, 410].includes(error.status) ? `status ${error.status}` : undefined
   return error._tag === 'Application' && isRefusalInBody(error) ? 'an error in the answer' : undefined
 }
 
 /**
- * Asks for the summaries of all entities, many at once, and once more for each that is missing: a group's answer may be
- * cut, or list its entities under other ids.
+ * Requests the summaries of all entities, many at once, and again for each missing one: a group's answer may be cut
+ * off, or list its entities under other ids.
  */
 export const probeEntities =
   (source: SourceEnv, send: ProbeGate): TaskEither<ProbeError, EntityFacts> =>
@@ -130,12 +128,12 @@ export const probeEntities =
       }
       unknown.push({ ...entity, reason })
     }
-    // A service that answers for no entity, and not because it does not know them, is at fault itself.
+    // A service that answers for no entity, for other reasons than not knowing them, is at fault itself.
     const isAtFault = unknown.length + unasked === all.length && unknown.every(({ reason }) => /40[03]/.test(reason))
     return refusal !== undefined && isAtFault ? E.left(refusal) : E.right({ total: all.length, unknown, unasked })
   }
 
-/** Entities of one kind, as many as one request may have. */
+/** Entities grouped by kind, as many as one request may have. */
 const groupByKind = (all: ReadonlyArray<ConfiguredEntity>): ReadonlyArray<ReadonlyArray<ConfiguredEntity>> => {
   const { maxIdentifiers: size } = commentsOperation
   return (['person', 'location', 'entity'] as const).flatMap((kind) => {

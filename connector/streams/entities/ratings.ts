@@ -48,7 +48,7 @@ export const EntityRating = t.intersection(
   'EntityRating',
 )
 
-/** The summaries of operation 2 for one entity, and of operation 3 for many, without the comments. */
+/** The summaries of operation 2 for one entity and of operation 3 for many, without the comments. */
 const summaryOperation: EntityOperation = {
   name: 'retrieve summaries',
   maxIdentifiers: 50,
@@ -79,12 +79,12 @@ const summaryOperation: EntityOperation = {
 }
 
 /**
- * The attributes of a summary that must be alike in all blocks of one id; others may be data by name, or belong to
+ * Attributes of a summary that must agree in all blocks of an id. The others may be keyed by name, or belong to
  * comments.
  */
 const comparedNames = new Set([...Object.keys(Summary.props), 'VendorSealOfIntegrity'])
 
-/** The blocks of one id as one: the ratings of all of them, and of each other attribute the first value. */
+/** Merges the blocks of one id: all their ratings, and the first value of every other attribute. */
 const joinBlocks = (
   blocks: EntityRows['rows'],
   onConflict: (attribute: string) => void,
@@ -102,9 +102,9 @@ const joinBlocks = (
 }
 
 /**
- * Fetches summaries with one of each id: the specification allows several blocks. What an answer about one entity lists
- * beside it, as the members of a roll-up, becomes rows under ids of their own, unless these are requested themselves,
- * as some of `all`.
+ * Fetches summaries with one for each id, although the specification allows several blocks. What an answer about one
+ * entity lists besides it, such as the members of a roll-up, becomes rows under their own ids, unless `all` contains
+ * them, so that they are requested anyway.
  */
 const withJoinedSummaries = (
   fetch: FetchEntities,
@@ -127,8 +127,8 @@ const withJoinedSummaries = (
           )
           if (conflicts.size > 0)
             warn(
-              `${summaryOperation.name}: the service lists ${kind} ${each} several times in an ` +
-                `answer, with other values of ${[...conflicts].join(', ')}. The first ones are kept.`,
+              `${summaryOperation.name}: the service lists ${kind} ${each} several times in one ` +
+                `answer, with different values of ${[...conflicts].join(', ')}. The first ones are kept.`,
             )
           return { id: each, name: blocks[0]?.name, rows: [row] }
         })
@@ -139,9 +139,9 @@ const withJoinedSummaries = (
     )
 }
 
-/** Makes a record of each summary, under the requested id where it is the only one. */
+/** Makes a record of each summary, under the requested id if it is the only one. */
 const buildRatingRecords: RecordBuilder = (source) => {
-  /** The ids of members that have left, since several roll-ups may list one. */
+  /** The ids of members already sent, since several roll-ups may list one. */
   const members = new Set<string>()
   const buildRecords = createRecordBuilder({
     resource: 'entity_ratings',
@@ -194,7 +194,7 @@ const ratingReader: Reader<SourceEnv, Row> = {
   },
 }
 
-/** What the state keeps of each entity that was found in the reviews. */
+/** What the state keeps of each entity found in the reviews. */
 const seenPartitions = (entities: ReadonlyArray<Entity>): EntityPartitions =>
   Object.fromEntries(entities.flatMap((entity) => (entity.isFromReviews ? [[entityKey(entity), { seen: true }]] : [])))
 
@@ -211,7 +211,7 @@ const readSummaries = (
     () => 0,
     () => false,
   )
-  /** `last`: the entities behind which the next run begins. */
+  /** `last`: the entities after which the next run begins. */
   const createCheckpoint = (last: Parameters<typeof keyAfter>[1] | undefined = groups[0]): ReaderEvent => ({
     _tag: 'Checkpoint',
     stream,

@@ -12,18 +12,18 @@ import {
 } from './answer'
 import { type Entity, type EntityKind, entityKey } from './selection'
 
-/** What the answers of a run have shown; changed in place. */
+/** What the answers of a run have shown so far; changed in place. */
 export type Shown = {
-  /** False once rows from outside the requested dates have come twice: entities are then read page by page. */
+  /** False once rows from outside the requested dates came twice. Entities are then read page by page. */
   usesDates: boolean
-  /** The most rows of an entity in an answer, and of an answer about several. */
+  /** The longest list of an entity in an answer, and in an answer about several. */
   longest: number
   longestGroup: number
-  /** The fewest rows of an entity in an answer that others followed. */
+  /** The shortest list of an entity in an answer that others followed. */
   cut: number
-  /** Whether an answer had a scroll key: then one without a key is the last. */
+  /** An answer had a scroll key, so one without a key is the last. */
   givesKeys: boolean
-  /** The most identifiers of a request. */
+  /** The most identifiers in a request. */
   maxIdentifiers: number
 }
 
@@ -33,11 +33,11 @@ export type EntityReader = {
   readonly shown: Shown
   readonly now: () => number
   readonly concurrency: number
-  /** The time that the run reads up to, milliseconds; none until the first answer. */
+  /** The time up to which the run reads, milliseconds; undefined until the first answer. */
   readonly cutoff: () => number | undefined
   /**
-   * Sends a request until it has an answer about the entities that were asked for. Throws an EntityError. An answer
-   * that shows that dates are ignored is not of the window.
+   * Repeats a request until the answer is about the requested entities. Throws an EntityError. An answer that shows
+   * that dates are ignored is not limited to the window.
    */
   readonly ask: (request: EntityRequest) => Promise<EntityAnswer>
   readonly takeNotes: () => ReadonlyArray<RunNote>
@@ -58,16 +58,19 @@ const maxAttempts = 3
 type Known = {
   readonly env: ReaderEnv
   readonly shown: Shown
-  /** Of all entities of the run. */
+  /** The keys of all entities of the run. */
   readonly keys: ReadonlySet<string>
   readonly ids: ReadonlySet<string>
   readonly notes: RunNote[]
   cutoff: number | undefined
-  /** How far the service goes back at most. */
+  /** How many days the service goes back at most. */
   coveredDays: number
 }
 
-/** A roll-up may list its members, and any entity may be listed under an id of the service's own. */
+/**
+ * Detects answers about another entity. A roll-up may list its members, and any entity may be listed under an id of the
+ * service's own.
+ */
 const isOfOther = (
   { keys, ids }: Known,
   kind: EntityKind,
@@ -109,7 +112,7 @@ const askForEntity = async (known: Known, request: EntityRequest): Promise<Entit
 const askWithinDates = async (known: Known, request: EntityRequest): Promise<EntityAnswer> => {
   const answer = await askForEntity(known, request)
   if (request.byDays === true || !isOutside(request, answer)) return answer
-  // One answer may be that to another request.
+  // A single answer may belong to another request.
   const again = await askForEntity(known, request)
   if (!isOutside(request, again)) return again
   if (known.shown.usesDates) known.notes.push(ignoredDatesNote(known.env.operation))
@@ -117,7 +120,7 @@ const askWithinDates = async (known: Known, request: EntityRequest): Promise<Ent
   return again
 }
 
-/** `entities`: all of the run. */
+/** `entities`: all entities of the run. */
 export const createEntityReader = (env: ReaderEnv, entities: ReadonlyArray<Entity>): EntityReader => {
   const { operation, now, concurrency } = env
   const shown: Shown = {
@@ -148,14 +151,12 @@ export const createEntityReader = (env: ReaderEnv, entities: ReadonlyArray<Entit
   }
 }
 
-/**
- * What the length of an answer says: all rows are there, others follow, or the service must be asked whether they do.
- */
+/** What the length of an answer shows: all rows are there, others follow, or the service must be asked. */
 type Extent = 'complete' | 'cut' | 'unknown'
 
 /**
- * Judges rows of one entity. Where answers with as many rows as were asked for occur, a shorter one is the end. Nothing
- * is believed of an answer with more rows than any before: a limit may have cut it that the service does not tell.
+ * Judges the rows of one entity. If answers reach the requested length, a shorter one is the end. An answer longer than
+ * any before proves nothing: an unannounced limit may have cut it off.
  */
 export const judge = (
   { longest, cut }: Shown,
@@ -171,28 +172,28 @@ export const judge = (
   return count <= longest && (pages === 1 || (most >= perPage && !isFiltered)) ? 'complete' : 'unknown'
 }
 
-/** Remembers how many rows answers have; `cut`: of the one that others followed. */
+/** Records how many rows answers have; `cut`: the length of an answer that others followed. */
 export const showLengths = (shown: Shown, { entities }: EntityAnswer, cut = Number.POSITIVE_INFINITY): void => {
   for (const { rows } of entities) shown.longest = Math.max(shown.longest, rows.length)
   shown.cut = Math.min(shown.cut, cut)
 }
 
-/** Whether rows have followed a page with fewer than others had: the service filters a page after it has cut it. */
+/** Rows have followed a page shorter than others: the service filters a page after cutting it. */
 export const hasShortPages = ({ cut, longest }: Pick<Shown, 'cut' | 'longest'>): boolean => cut < longest
 
-/** How many pages without rows are the end. */
+/** How many pages without rows mark the end. */
 export const emptyPagesAtEnd = (shown: Shown): number => (hasShortPages(shown) ? 3 : 1)
 
 const ignoredDatesNote = ({ name }: EntityOperation): RunNote => ({
   level: 'info',
   message:
     `${name}: the service ignores fromDate and toDate. Each entity is read ` +
-    'from page to page to its end, and rows outside its window are left out.',
+    'page by page to its end, and rows outside its window are left out.',
 })
 
 const coveredDaysNote = ({ name }: EntityOperation, days: number): RunNote => ({
   level: 'warn',
   message:
-    `${name}: the service goes back ${days} days at most, by the days of its ` +
-    'answer. Older rows cannot be read; set a later start_date to agree with that.',
+    `${name}: the service goes back ${days} days at most, according to its ` +
+    'answer. Older rows cannot be read; set a later start_date to match.',
 })

@@ -20,7 +20,7 @@ import {
 import { type Entity, entityKey } from './selection'
 import type { PartitionRows, TakeRows } from './tracker'
 
-/** The entity of a record, under the identifier that it was requested by. */
+/** The entity of a record, under the identifier with which it was requested. */
 export const EntityColumns = t.intersection([
   t.type({
     entityType: describeAttribute('Identifier family of the entity: person, location or entity (a roll-up)')(
@@ -31,12 +31,15 @@ export const EntityColumns = t.intersection([
   optionalAttributes({ entityName: describeAttribute('Display name of the entity')(t.string) }),
 ])
 
-/** Makes records of an entity's rows; also returns the paths of undeclared attributes. */
+/** Makes records of an entity's rows. Also returns the paths of undeclared attributes. */
 export type RecordBuilder = (
   source: SourceEnv,
 ) => (entity: Entity, answer: EntityRows) => E.Either<Failure, Pick<CutPage, 'rows' | 'unknownPaths'>>
 
-/** Records checked as those of an export: wrong values become null, undeclared attributes are treated as configured. */
+/**
+ * Checks records like those of an export: wrong values become null, and undeclared attributes are handled as
+ * configured.
+ */
 export const createRecordBuilder =
   (declared: {
     readonly resource: ResourceName
@@ -70,7 +73,7 @@ const toEntityColumns = (entityType: Entity['kind'], entityId: string, name: unk
   ...(typeof name === 'string' ? { entityName: name } : {}),
 })
 
-/** The blocks that an answer has about one entity as one, with each row once. */
+/** Merges the blocks of an answer about one entity, with each row once. */
 const joinBlocks = (key: string, id: string, blocks: ReadonlyArray<EntityRows>): EntityRows => {
   const seen = new Set<string>()
   const rows = blocks.flatMap((block) => {
@@ -79,15 +82,15 @@ const joinBlocks = (key: string, id: string, blocks: ReadonlyArray<EntityRows>):
     return fresh
   })
   const { name } = blocks.find((block) => block.id === id) ?? blocks[0] ?? {}
-  // Not a number where one of the blocks does not tell its pages.
+  // NaN if one of the blocks does not give its number of pages.
   const pages = Math.max(...blocks.map((block) => block.pages ?? Number.NaN))
   return { id, name, rows, ...(Number.isNaN(pages) ? {} : { pages }) }
 }
 
 /**
- * Fetches pages with one block for each entity: the specification allows several. An answer about one entity is about
- * it under whatever ids, as those of a roll-up's members; but what it lists of another person or location in `all`
- * comes by that one's own request.
+ * Fetches pages with one block per entity, although the specification allows several. An answer about one entity is
+ * about it under whatever ids, such as those of a roll-up's members. What it lists of another person or location in
+ * `all` is left out: that one is requested separately.
  */
 export const withJoinedBlocks = (
   { key }: Pick<EntityOperation, 'key'>,
@@ -121,13 +124,13 @@ export const withJoinedBlocks = (
     )
 }
 
-/** The rows of an entity's window, the entity's state after it, and what to warn of. */
+/** The rows of an entity's window, its state after it, and its warnings. */
 type TrackedRows = PartitionRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }
 
 /**
- * Turns entity results into rows. A refused entity gives none and keeps its state; each warning is given once. One that
- * no answer lists keeps its state too: the service may leave it out for a threshold, and list it with its older rows in
- * a later run.
+ * Turns entity results into rows. A refused entity gives none and keeps its state; each warning is given once. An
+ * entity that no answer lists keeps its state too: the service may hide it below a threshold, and list it with its
+ * older rows in a later run.
  */
 export const toRows = (
   { name, records }: { readonly name: string; readonly records: RecordBuilder },
@@ -136,7 +139,7 @@ export const toRows = (
   startEntity: (entity: Entity) => TakeRows,
 ) => {
   const byKey = new Map(entities.map((entity) => [entityKey(entity), entity]))
-  /** Of the entities that have windows left. */
+  /** The entities that have windows left. */
   const started = new Map<string, TakeRows>()
   const refusedKeys = new Set<string>()
   const listedKeys = new Set<string>()

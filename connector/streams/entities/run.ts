@@ -11,26 +11,20 @@ import { endOfRun } from './window'
 /** What one step of reading entities brought. */
 export type RunResults = {
   readonly results: ReadonlyArray<EntityResult>
-  /** The time that the run reads up to, milliseconds; none until an answer has given the service's time. */
+  /** The time up to which the run reads, milliseconds; undefined until an answer has given the service's time. */
   readonly cutoff: number | undefined
   readonly notes: ReadonlyArray<RunNote>
-  /** The entities that were read last, or could not be: the next run begins behind them. */
+  /** The entities that were read last, or failed. The next run begins after them. */
   readonly last: Pick<EntityGroup, 'kind' | 'ids'>
 }
 
-/**
- * How many entities in a row may be refused before the service is asked for others, to see whether it is at fault
- * itself.
- */
+/** How many entities in a row may be refused before others are tried, to see if the service itself is at fault. */
 const maxRefusals = (hasAnswer: boolean): number => (hasAnswer ? 100 : 10)
 
-/** How many entities are asked for then, spread over those that are left. */
+/** How many of the remaining entities are then tried, spread evenly. */
 const maxProbes = 20
 
-/**
- * Reads all groups, several at a time; results come in their order. The last item is a failure where the run cannot go
- * on.
- */
+/** Reads all groups, several at a time; results keep their order. Ends with a failure if the run cannot go on. */
 export async function* readEntities(
   env: ReaderEnv,
   entities: ReadonlyArray<Entity>,
@@ -48,7 +42,7 @@ export async function* readEntities(
     refusals = 0
   }
   try {
-    // Until an answer has told the service's time, nothing is begun ahead.
+    // Until an answer has given the service's time, nothing is requested ahead.
     for await (const result of readInOrder(
       [
         () => readGroup(reader, first),
@@ -75,7 +69,7 @@ export async function* readEntities(
   }
 }
 
-/** Some entities, spread over all. */
+/** Some entities, spread evenly over all. */
 const spread = (groups: ReadonlyArray<EntityGroup>): ReadonlyArray<Pick<EntityResult, 'kind' | 'id'>> => {
   const all = groups.flatMap(({ kind, ids }) => ids.map((id) => ({ kind, id })))
   const count = Math.min(maxProbes, all.length)
@@ -85,7 +79,7 @@ const spread = (groups: ReadonlyArray<EntityGroup>): ReadonlyArray<Pick<EntityRe
 }
 
 /**
- * The first of the entities that the service answers for; it is at fault itself, with `error`, if it answers for none.
+ * The first of the entities for which the service answers. If it answers for none, it is at fault itself, with `error`.
  */
 const findAnswer = async (
   reader: EntityReader,

@@ -21,11 +21,11 @@ import { reviewExportReader } from '../reviews'
 import type { SourceEnv } from '../source-env'
 import { type EntityStreamState, encodeEntityState, mapPartitions } from './state'
 
-/** The identifier families of operations 1 to 3; a request has identifiers of one family. */
+/** The identifier families of operations 1 to 3. A request has identifiers of one family. */
 export type EntityKind = 'person' | 'location' | 'entity'
 
 /**
- * A person, location or roll-up whose feedback is read; `isFromReviews`: found in the reviews, not named in the config.
+ * A person, location or roll-up whose feedback is read. `isFromReviews`: found in the reviews, not named in the config.
  */
 export type Entity = { readonly kind: EntityKind; readonly id: string; readonly isFromReviews: boolean }
 
@@ -53,7 +53,7 @@ const uniqueEntities = (entities: ReadonlyArray<Entity>): ReadonlyArray<Entity> 
   ...new Map(entities.map((entity) => [entityKey(entity), entity])).values(),
 ]
 
-/** The entities from the one with this key on, then those before it. */
+/** The entities starting with the one with this key, then those before it. */
 export const rotateEntities = (entities: ReadonlyArray<Entity>, first: string | undefined): ReadonlyArray<Entity> => {
   const index = Math.max(
     0,
@@ -62,7 +62,7 @@ export const rotateEntities = (entities: ReadonlyArray<Entity>, first: string | 
   return [...entities.slice(index), ...entities.slice(0, index)]
 }
 
-/** The key of the entity after the first ones of a list, as far as these belong to `kind` and `ids`. */
+/** The key of the entity after the first ones of a list that belong to `kind` and `ids`. */
 export const keyAfter = (
   entities: ReadonlyArray<Entity>,
   { kind, ids }: { readonly kind: EntityKind; readonly ids: ReadonlyArray<string> },
@@ -75,9 +75,9 @@ export const keyAfter = (
 }
 
 /**
- * Calls `read` with the configured entities, those found in earlier runs, and those in the reviews of this run. The
- * reviews are searched here, unless a stream of this run has already read them from far enough back. An interrupted
- * search resumes from `state`.
+ * Calls `read` with the configured entities, those found in earlier runs, and those in the reviews of this run.
+ * Searches the reviews, unless a stream of this run has already read them from far enough back. An interrupted search
+ * resumes from `state`.
  */
 export const readWithEntities = (
   source: SourceEnv,
@@ -102,7 +102,7 @@ const readWithReviewEntities = (
 ): Feed<Failure, ReaderEvent> => {
   const { keys, completeScans } = source.entityIndex
   const previous = previousReviewState(state.reviews, digest)
-  // Entities found for another selection do not belong to this one.
+  // Entities found for another selection are dropped.
   const partitions =
     previous === undefined
       ? mapPartitions(state.partitions, ({ seen: _, ...partition }) => partition)
@@ -145,10 +145,10 @@ const readWithReviewEntities = (
   )
 }
 
-/** Takes the entities found at the time of the call; the returned function encodes them with a state of the reviews. */
+/** Captures the entities found so far. The returned function encodes them with a state of the reviews. */
 type EncodeSearchState = () => (reviewState: unknown) => unknown
 
-/** The state of the reviews after the last search, if that was for the same selection of entities. */
+/** The state of the reviews after the last search, if it was for the same selection of entities. */
 const previousReviewState = (reviews: unknown, digest: string): unknown =>
   t.UnknownRecord.is(reviews) && reviews.of === digest ? reviews : undefined
 
@@ -157,14 +157,14 @@ const toSearchFailure = (failure: Failure): Failure => ({
   message: `entities.from_reviews: ${failure.message}`,
 })
 
-/** A state of the reviews without the sent rows: a search sends none. */
+/** A state of the reviews without sent rows, since a search sends none. */
 const reviewCursorState = (state: unknown): object => {
   const { modifiedTimeFrom, startDate, slack, filters, scan } = t.UnknownRecord.is(state) ? state : {}
   return { modifiedTimeFrom, ...defined({ startDate, slack }), filters, ...defined({ scan }) }
 }
 
 /**
- * Searches the reviews that are new since the last search, with a checkpoint for each of the scan, then calls
+ * Searches the reviews that are new since the last search, with a checkpoint for each one of the scan, then calls
  * `readSelection`.
  */
 const searchReviews = (

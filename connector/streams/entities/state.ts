@@ -7,17 +7,14 @@ import { configFailure, decodeValue, defined, type Failure, formatIssues } from 
 import { floorToSecond } from '../../reading'
 
 /**
- * The state of one entity: its own cursor if that differs from the stream's, a digest of the rows that its next window
- * has again (empty: not known), and whether it was found in the reviews. Without a digest it has never been read.
+ * The state of one entity: its cursor if different from the stream's, a digest of the rows that its next window
+ * contains again (empty: unknown), and if it was found in the reviews. Without a digest it was never read.
  */
 const EntityPartition = t.partial({ fromDate: Instant, digest: t.string, seen: t.boolean })
 export type EntityPartition = t.TypeOf<typeof EntityPartition>
 export type EntityPartitions = Readonly<Record<string, EntityPartition>>
 
-/**
- * The state of a stream by entity as JSON. `reviews`: the state of the reviews in which entities were
- * found.
- */
+/** The state of a stream by entity as JSON. `reviews`: the state of the reviews in which entities were found. */
 const EntityStreamStateCodec = t.intersection([
   t.type({ fromDate: Instant }),
   t.partial({
@@ -32,18 +29,17 @@ const EntityStreamStateCodec = t.intersection([
 
 export type EntityStreamState = {
   readonly fromDate: O.Option<number>
-  /** The start date that every partition was read from (../start-date.ts). */
+  /** The start date from which every partition was read (../start-date.ts). */
   readonly readSince: O.Option<number>
-  /** A digest of the filters of the last run; undefined in the states of old versions. */
+  /** A digest of the last run's filters; undefined in states of old versions. */
   readonly filters: string | undefined
-  /** By entity key; each partition that has been read has its cursor. */
+  /** By entity key. Each partition that has been read has its cursor. */
   readonly partitions: EntityPartitions
   readonly reviews: unknown
-  /** A full refresh is under way. */
+  /** A full refresh is in progress. */
   readonly refreshing: boolean
   /**
-   * The key of the entity that the next run begins with, so that one that cannot be read does not keep it from the
-   * others.
+   * The key of the entity with which the next run begins, so that one that cannot be read does not block the others.
    */
   readonly next: string | undefined
 }
@@ -58,7 +54,7 @@ export const emptyEntityState: EntityStreamState = {
   next: undefined,
 }
 
-/** Decodes a stream's state; none: an empty one. A failure names the stream and the key path. */
+/** Decodes a stream's state, or returns an empty one for none. A failure names the stream and the key path. */
 export const decodeEntityState = (stream: string, state: O.Option<unknown>): E.Either<Failure, EntityStreamState> =>
   O.isNone(state)
     ? E.right(emptyEntityState)
@@ -68,7 +64,7 @@ export const decodeEntityState = (stream: string, state: O.Option<unknown>): E.E
           (issues) =>
             configFailure(
               `The state of ${stream} is wrong: ${formatIssues(issues)}. ` +
-                'Give the state as it was printed, or none to read everything.',
+                'Give the state exactly as it was printed, or none to read everything.',
             ),
           ({ fromDate, startDate, filters, partitions = {}, reviews, refreshing = false, next }) => ({
             fromDate: O.some(toMillis(fromDate)),
@@ -90,12 +86,12 @@ export const mapPartitions = (
   f: (partition: EntityPartition) => EntityPartition,
 ): EntityPartitions => Object.fromEntries(Object.entries(partitions).map(([key, partition]) => [key, f(partition)]))
 
-/** The cursor of a partition in milliseconds; none if it has never been read. */
+/** The cursor of a partition in milliseconds; none if it was never read. */
 export const partitionCursor = ({ fromDate, digest }: EntityPartition): O.Option<number> =>
   digest === undefined || fromDate === undefined ? O.none : O.some(toMillis(fromDate))
 
 /**
- * The state as JSON: the most common cursor once, and only other cursors in their partitions. `defaultFrom`: the
+ * The state as JSON: the most common cursor once, and only different cursors in their partitions. `defaultFrom`: the
  * cursor, in milliseconds, if no partition has one.
  */
 export const encodeEntityState = (
@@ -125,15 +121,15 @@ const mostCommonFromDate = (partitions: ReadonlyArray<EntityPartition>): string 
 const second = 1000
 
 /**
- * The start of an entity's next window, milliseconds: a second early, so that `>` and `>=` serve the same rows, and not
- * before the start date.
+ * The start of an entity's next window, milliseconds: one second early, so that `>` and `>=` return the same rows, and
+ * not before the start date.
  */
 export const nextWindowFrom = (cursor: O.Option<number>, startDate: number, lookback: number): number =>
   floorToSecond(O.isNone(cursor) ? startDate : Math.max(startDate, cursor.value - lookback)) - second
 
 /**
- * Up to when each entity of a state was read, in milliseconds, by entity key; undefined: not read yet. `isWhole`: up to
- * the end of a run.
+ * The time up to which each entity of a state was read, milliseconds by entity key; undefined: not read yet. `isWhole`:
+ * read up to the end of a run.
  */
 export const readEntityCursors = (
   stream: string,
@@ -153,8 +149,8 @@ export const readEntityCursors = (
   )
 
 /**
- * The state from which the next run sends the rows of these entities again, from a second before the given time on
- * (milliseconds, by entity key); the cursors of the others stay. An entity that the state has not read stays as it is:
+ * The state from which the next run sends the rows of these entities again, starting one second before the given times
+ * (milliseconds by entity key). The cursors of other entities stay. An entity that was never read is unchanged, since
  * it is read from the start date.
  */
 export const rewindEntities = (

@@ -53,9 +53,9 @@ import { takeRows, trackEntity } from './tracker'
 const day = 86_400_000
 
 /**
- * How far each run reads back whatever the config says, milliseconds. The cursor is the time of an answer, and a row
- * may become visible later than its mention time, or be stamped by a clock that is behind or in another zone. Of the
- * rows that come again, none is sent unless one is new.
+ * How far each run reads back at least, milliseconds. The cursor is the time of an answer; a row may become visible
+ * later than its mention time, or be stamped by a clock that is behind or in another zone. Rows that come again are
+ * sent only if one is new.
  */
 const minLookback = day
 
@@ -96,11 +96,11 @@ const createEntityStreamReader = (definition: EntityDefinition): Reader<SourceEn
   },
 })
 
-/** A digest of the configured filters that decide which rows there are. */
+/** A digest of the configured filters that affect which rows exist. */
 const digestEntityFilters = ({ feedback: { thresholds, additionalFields } }: SourceEnv): string =>
   digestFilters({ ...thresholds, ...defined({ additionalFields }) })
 
-/** The state at the start of a full refresh: it keeps the entities found in the reviews, but no cursor. */
+/** The state at the start of a full refresh: keeps the entities found in the reviews, but no cursor. */
 const resetState = ({ partitions, reviews, next }: EntityStreamState): EntityStreamState => ({
   ...emptyEntityState,
   next,
@@ -110,7 +110,7 @@ const resetState = ({ partitions, reviews, next }: EntityStreamState): EntityStr
   reviews,
 })
 
-/** There are no entities, so the service is not asked, not even for its time. */
+/** There are no entities, so the service is not even asked for its time. */
 const readNothing = (
   { startDate, now }: SourceEnv,
   stream: string,
@@ -140,14 +140,14 @@ type Run = {
   readonly reviews: EntitySelection['reviews']
   /** In the order in which they are read. */
   readonly entities: ReadonlyArray<Entity>
-  /** Where each entity begins. */
+  /** The state in which each entity begins. */
   readonly partitions: EntityPartitions
   readonly lookback: number
-  /** The least and the greatest cursor, milliseconds; that of the stream is one for the greatest. */
+  /** The lowest and highest cursor, milliseconds. */
   readonly least: number
   readonly greatest: number
   readonly serviceTime: () => number | undefined
-  /** A checkpoint is built later from the entries that the log has now: it must not include any that follow. */
+  /** A checkpoint is built later from the entries that the log has now. It must not include later ones. */
   readonly log: Array<readonly [key: string, partition: EntityPartition]>
   /** The entities that could not be read completely. */
   readonly incompleteKeys: string[]
@@ -160,7 +160,7 @@ const cursorOf = (run: Run, entity: Entity): O.Option<number> => partitionCursor
 const windowFrom = (run: Run, entity: Entity): number =>
   nextWindowFrom(cursorOf(run, entity), run.source.startDate, run.lookback)
 
-/** By the clock here before the first answer: where every window lies in the future, nothing is asked for. */
+/** Checks before the first answer, by the local clock: if every window is in the future, nothing is requested. */
 const checkFuture = (run: Run): E.Either<Failure, void> => {
   const { source, lookback, greatest, serviceTime } = run
   const time = serviceTime() ?? source.now()
@@ -170,7 +170,7 @@ const checkFuture = (run: Run): E.Either<Failure, void> => {
   return failure === undefined ? E.right(undefined) : E.left(failure)
 }
 
-/** `last`: the entities behind which the next run begins. */
+/** `last`: the entities after which the next run begins. */
 const createCheckpoint = (
   run: Run,
   last: Pick<EntityGroup, 'kind' | 'ids'> | undefined,
@@ -178,7 +178,7 @@ const createCheckpoint = (
 ): ReaderEvent => {
   const { source, stream, previous, partitions, entities, reviews, isRefresh, lookback, log } = run
   const count = log.length
-  // A start date that may yet be refused is not remembered.
+  // A start date that may still be refused is not stored.
   const isTimeKnown = run.serviceTime() !== undefined
   return {
     _tag: 'Checkpoint',
@@ -197,7 +197,7 @@ const createCheckpoint = (
   }
 }
 
-/** The events of what was read of some entities; `resultToRows` makes rows of it. */
+/** The events for what was read of some entities; `resultToRows` makes the rows. */
 const toEvents =
   (run: Run, resultToRows: ReturnType<typeof toRows>) =>
   ({ results, cutoff, notes, last }: RunResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
@@ -221,7 +221,7 @@ const toEvents =
       }),
     )
 
-/** The last checkpoint. An overwrite with what was read would delete the rows of the entities that were not. */
+/** The last checkpoint. Fails if some entities were not read, since an overwrite would delete their rows. */
 const endRun = (run: Run, first: EntityGroup | undefined): Feed<Failure, ReaderEvent> => {
   const count = run.isRefresh ? run.incompleteKeys.length : 0
   return feedOf<Failure, ReaderEvent>(
@@ -271,7 +271,7 @@ const readPartitions = (
   const { now, concurrency } = source
   const reading = { operation: definition, fetch: withJoinedBlocks(definition, fetch, entities), now, concurrency }
   return pipe(
-    // Only the beginning of the next run moves, and only where there is another one.
+    // Only the starting point of the next run moves, if there is another entity.
     feedOf<Failure, ReaderEvent>(
       ...(groups.length > 1 && E.isRight(checkFuture(run)) ? [E.right(createCheckpoint(run, groups[0]))] : []),
     ),
@@ -309,15 +309,15 @@ const incompleteFailure = ({ name }: EntityDefinition, count: number): Failure =
       'them. Run again, or sync the stream incrementally, which leaves them for the next run.',
   )
 
-/** How a partition's state marks an entity that was found in the reviews. */
+/** Marks in a partition's state that the entity was found in the reviews. */
 const seenMember = ({ isFromReviews }: Entity): Pick<EntityPartition, 'seen'> => (isFromReviews ? { seen: true } : {})
 
 /** The attributes that every record has: its entity, and the mention time as cursor. */
 type EntityRecord = { readonly entityType: unknown; readonly entityId: unknown; readonly mentionTime: unknown }
 
 /**
- * A stream of an operation that lists rows by entity. `key` identifies a row of an entity; `list` is the name of the
- * rows in messages.
+ * A stream of an operation that lists rows by entity. `key` identifies a row within its entity; `list` names the rows
+ * in messages.
  */
 export const createEntityStream = <A extends EntityRecord>({
   name,

@@ -8,11 +8,11 @@ import type { EntityPartition } from './state'
 /** The most rows up to the cursor that are held back while an entity is read page by page. */
 const maxHeldRecords = 1000
 
-/** The rows of a window or page to send, and the entity's state after it; none while rows are held back. */
+/** The rows of a window or page to send, and the entity's state after it; no state while rows are held back. */
 export type PartitionRows = { readonly rows: ReadonlyArray<CutRecord>; readonly partition: O.Option<EntityPartition> }
 
 /**
- * What rows belong to: a window that ends at `to` (none: the last one), or a page of a reading of all rows of the
+ * Where rows come from: a window that ends at `to` (undefined: the last one), or a page of a reading of the whole
  * entity.
  */
 type RowsOrigin = { readonly to: number | undefined; readonly scroll?: undefined } | { readonly scroll: Scroll }
@@ -20,31 +20,31 @@ type RowsOrigin = { readonly to: number | undefined; readonly scroll?: undefined
 type Scroll = { readonly reading: number; readonly isEnd: boolean }
 
 /**
- * Tracks one entity while its windows arrive, in order of time, or its pages, in any order and in several readings.
- * Rows up to the cursor were sent by an earlier run: they are held back until all of them are there, and sent again
- * only if their digest differs from that of the state. Too many rows to hold are sent from the next reading; if there
- * is none, or it lacks one of them, the cursor stays, and the next run sends them. Times in milliseconds. Its members
+ * Tracks one entity while its windows arrive in order of time, or its pages in any order and in several readings. Rows
+ * up to the cursor were sent by an earlier run: they are held back until all have arrived, and sent again only if their
+ * digest differs from the one in the state. If there are too many to hold, the next reading sends them. Without a next
+ * reading, or if it lacks one of them, the cursor stays and the next run sends them. Times in milliseconds. Its members
  * change in place.
  */
 type EntityTracker = {
-  /** Rows before belong to no window of this run. */
+  /** Earlier rows belong to no window of this run. */
   readonly from: number
   readonly lookback: number
-  /** The cursor; -Infinity where there is none. */
+  /** The cursor; -Infinity without one. */
   readonly sentUpTo: number
-  /** That of the state. */
+  /** The digest from the state. */
   readonly digest: string
   readonly ids: Set<string>
   /** Hashes by id: of the rows that `digest` covers, and of those that the next state's digest covers. */
   readonly oldHashes: Map<string, string>
   readonly nextHashes: Map<string, string>
   heldRecords: CutRecord[]
-  /** How many rows up to the cursor have come, held or not. */
+  /** How many rows up to the cursor have arrived, held or not. */
   oldCount: number
   lastReading: number
-  /** The ids of the rows up to the cursor that this reading sends again; none: it sends none. */
+  /** The ids of the rows up to the cursor that this reading sends again; undefined: none. */
   resentIds: Set<string> | undefined
-  /** Whether rows up to the cursor are still awaited. */
+  /** Rows up to the cursor are still awaited. */
   isComparing: boolean
 }
 
@@ -82,7 +82,7 @@ const digestRows = (rows: ReadonlyMap<string, string>): string =>
 
 const hashRow = (text: Uint8Array): string => createHash('sha256').update(text).digest('base64url').slice(0, 11)
 
-/** Takes a row; true where it is to be sent now. `cutoff`: the time that the run reads up to. */
+/** Takes a row. Returns true if it is to be sent now. `cutoff`: the time up to which the run reads. */
 const isNew = (tracker: EntityTracker, record: CutRecord, cutoff: number): boolean => {
   const { from, lookback, sentUpTo, ids, oldHashes, nextHashes, heldRecords } = tracker
   if (record.modifiedTime < from || record.modifiedTime > cutoff || ids.has(record.id)) return false
@@ -96,7 +96,7 @@ const isNew = (tracker: EntityTracker, record: CutRecord, cutoff: number): boole
   return false
 }
 
-/** The rows up to the cursor that are sent again in this reading and have not been. */
+/** The rows up to the cursor that this reading sends again and that have not been sent yet. */
 const takeResent = (
   { resentIds, sentUpTo, ids }: EntityTracker,
   records: ReadonlyArray<CutRecord>,
@@ -162,7 +162,7 @@ const takeWindow = (
   }
 }
 
-/** Takes the rows of a window or page of one entity. `cutoff`: the time that the run reads up to. */
+/** Takes the rows of a window or page of one entity. `cutoff`: the time up to which the run reads. */
 export type TakeRows = (records: ReadonlyArray<CutRecord>, origin: RowsOrigin, cutoff: number) => PartitionRows
 
 export const takeRows =

@@ -14,7 +14,7 @@ import { readToEnd } from './pages'
 import { type EntityReader, emptyPagesAtEnd, judge, showLengths } from './reader'
 import type { EntityKind } from './selection'
 
-/** A window of one entity, milliseconds; it ends with the run. */
+/** A window of one entity, milliseconds. Ends with the run. */
 export type EntityWindow = {
   readonly kind: EntityKind
   readonly id: string
@@ -22,7 +22,7 @@ export type EntityWindow = {
   readonly from: number
   /** No earlier run has read it, and no later one will read it again. */
   readonly isFirst: boolean
-  /** What an answer about more entities had of it, and whether that was a full page. */
+  /** The rows that an answer about several entities had of it, and if that was a full page. */
   readonly known?: EntityRows | undefined
   readonly isCut?: boolean
 }
@@ -34,12 +34,12 @@ const second = 1000
 const day = 86_400_000
 const maxAttempts = 3
 
-/** The most requests for an entity: a service whose rows do not end is left with it. */
+/** The most requests for an entity. Gives up on a service whose rows never end. */
 const maxRequests = 100_000
 
-/** Sends requests for one entity, up to the most, and some of them before they are needed. */
+/** Sends requests for one entity, up to a maximum, and some of them before they are needed. */
 type EntityAsker = EntityReader & {
-  /** Begins requests that will probably be sent next; those begun earlier that are not among them are dropped. */
+  /** Starts requests that will probably be needed next. Drops earlier ones that are not among them. */
   readonly begin: (requests: ReadonlyArray<EntityRequest>) => void
 }
 
@@ -70,13 +70,13 @@ const createAsker = (reader: EntityReader): EntityAsker => {
   }
 }
 
-/** Up to when a run reads; before its first answer, so far that the answer is of all that there is. */
+/** The time up to which a run reads. Before its first answer, far enough in the future to include everything. */
 export const endOfRun = (reader: EntityReader): number => reader.cutoff() ?? reader.now() + day
 
 /**
  * Reads an entity's window in steps, in order of time. A step that may have more rows than its answer is halved; after
- * one that is less than half full, steps become twice as long. Only a step of one second, and an entity of a service
- * that ignores dates, is read page by page.
+ * one that is less than half full, the step length doubles. Only a step of one second, and an entity of a service that
+ * ignores dates, is read page by page.
  */
 export async function* readEntity(all: EntityReader, window: EntityWindow): AsyncGenerator<EntityResult> {
   const reader = createAsker(all)
@@ -97,7 +97,7 @@ export async function* readEntity(all: EntityReader, window: EntityWindow): Asyn
     }
     const rows = read._tag === 'Cut' ? await readSecond(reader, current) : read.answer
     const isLast = current.to >= endOfRun(reader)
-    // Windows overlap by a millisecond: whether the bounds are inclusive is not known.
+    // Windows overlap by a millisecond, since it is unknown if the bounds are inclusive.
     from = current.to - 1
     if (read._tag === 'Complete' && read.isSparse) step *= 2
     else if (!isLast) reader.begin(stepsAhead(reader, window, from, step))
@@ -133,8 +133,7 @@ type StepRead =
   | { readonly _tag: 'Cut'; readonly answer?: EntityRows | undefined }
 
 /**
- * The step after a window that was cut: a part for each page that the answer tells, or half of it; milliseconds, whole
- * seconds.
+ * The step after a window that was cut off: one part for each page in the answer, or half; milliseconds, whole seconds.
  */
 const shorten = (length: number, pages = 2): number =>
   Math.ceil((length - 1) / Math.min(8, Math.max(2, pages)) / second) * second
@@ -148,12 +147,12 @@ const readStep = async (reader: EntityReader, step: Step): Promise<StepRead> => 
     const end = await findEnd(reader, step, answer)
     if (end === 'cut') return { _tag: 'Cut', answer: found }
     if (end === 'complete') return { _tag: 'Complete', answer: found, isSparse: 2 * rows.length < answer.perPage }
-    // Rows have gone or moved since.
+    // Rows have disappeared or moved since.
     if (attempt === maxAttempts) return { _tag: 'Cut', answer: found }
   }
 }
 
-/** The first page of a step. None: it is too large for an answer. */
+/** The first page of a step; undefined if it is too large for an answer. */
 const askStep = async (reader: EntityReader, step: Step): Promise<EntityAnswer | undefined> => {
   const { operation } = reader
   const request = toRequest(reader, step, step.from, step.to)
@@ -161,7 +160,7 @@ const askStep = async (reader: EntityReader, step: Step): Promise<EntityAnswer |
     try {
       const answer = await reader.ask(request)
       const rows = rowsOfEntity(step.id, answer)?.rows ?? []
-      // An empty answer proves nothing: it is asked for twice where no later run reads the window again.
+      // An empty answer proves nothing. It is requested twice if no later run reads the window again.
       const isDoubtful =
         lacksExpected(operation.key, step, rows) || (step.isFirst && rows.length === 0 && attempt === 1)
       if (!isDoubtful || attempt === maxAttempts) return answer
@@ -173,11 +172,12 @@ const askStep = async (reader: EntityReader, step: Step): Promise<EntityAnswer |
 }
 
 /**
- * A row this close to an end of the step (milliseconds) may be missing: it is not known which rows the bounds include.
+ * A row this close to an end of the step (milliseconds) may be missing, since it is unknown which rows the bounds
+ * include.
  */
 const edge = 1000
 
-/** Whether rows are missing that lie well inside the step: they were deleted, or the answer is not what it seems. */
+/** Rows well inside the step are missing: they were deleted, or the answer is not what it seems. */
 const lacksExpected = (key: string, { expected, from, to }: Step, rows: EntityRows['rows']): boolean => {
   const keys = new Set(rows.map((row) => String(row[key])))
   return expected.some((row) => {
@@ -186,7 +186,7 @@ const lacksExpected = (key: string, { expected, from, to }: Step, rows: EntityRo
   })
 }
 
-/** Whether the rows of a first page are all of their step; changed: they were, or were not, when it was served. */
+/** Decides if the rows of a first page are all of their step. Changed: they were, or were not, when it was served. */
 const findEnd = async (
   reader: EntityReader,
   step: Step,
@@ -202,7 +202,7 @@ const findEnd = async (
   return end
 }
 
-/** Asks for what follows a first page: by its key, and by pages. */
+/** Requests what follows a first page: by its key, and by pages. */
 const askBehind = async (
   reader: EntityReader,
   step: Step,
@@ -222,8 +222,8 @@ const askBehind = async (
   }
   const witnesses = Math.min(4, Math.floor((rows.length - 1) / 2))
   if (rows.length === reader.shown.longest && witnesses > 0) {
-    // As many rows as ever before: a limit may have cut them that is not told. The last rows of the first page are
-    // asked for with room behind them: the end is where they stand.
+    // As many rows as ever before, so an unannounced limit may have cut them off. Requests the last rows of the first
+    // page with room after them: the list ends where they are.
     const perPage = rows.length - witnesses
     const end = keysOf(await reader.ask({ ...request, page: firstPage + 1, perPage }))
     if (end.some((one) => !known.has(one))) return 'cut'
@@ -250,7 +250,7 @@ const askByKey = async (
   }
 }
 
-/** All rows of one second, which cannot be halved. */
+/** Reads all rows of one second, which cannot be halved. */
 const readSecond = async (reader: EntityReader, step: Step): Promise<EntityRows> => {
   const { key } = reader.operation
   const rows = new Map<string, EntityRows['rows'][number]>()

@@ -189,7 +189,7 @@ describe('a lookup whose operation the config names', () => {
       },
       {},
       'config_error',
-      /primary_key: two different records have the same id\. Choose what tells them apart\.$/,
+      /primary_key: two different records have the same id\. Choose a distinguishing attribute\.$/,
     ],
     [
       'an operation that does not exist',

@@ -131,7 +131,7 @@ describe('an attribute that privacy hides', () => {
     [
       'the attribute that identifies persons',
       { privacy: { hash: ['export.provider.npi'], hash_key: 'k' }, entities: { from_reviews: { providers: 'npi' } } },
-      /privacy\.hash: export\.provider\.npi is what entities\.from_reviews\.providers finds entities by/,
+      /privacy\.hash: export\.provider\.npi is how entities\.from_reviews\.providers finds entities/,
     ],
   ])('is refused by check where it is %s', async (_, more, says) => {
     const { url, seen } = await service()

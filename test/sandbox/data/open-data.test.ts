@@ -60,7 +60,7 @@ describe('a sandbox with a file for its data', () => {
     expect(await refusalOf({ from: 'ducklake:postgres:password=hunter2xyz' })).toMatch(/^An address.*not shown/)
     const other = join(folder, 'other.duckdb')
     await runSql(other, 'CREATE TABLE mine (a INTEGER)')
-    expect(await refusalOf({ db: other })).toContain('tables that are not those of a sandbox')
+    expect(await refusalOf({ db: other })).toContain('tables that do not belong to a sandbox')
   })
 })
 
