@@ -1,6 +1,6 @@
 /**
- * The value, or `undefined` if the signal comes first. Promise.race would not do: its promises hold the value until the
- * signal comes.
+ * The value, or `undefined` if the signal comes first. Promise.race would keep the value in memory until the signal
+ * comes.
  */
 export const awaitUntilAbort = <A>(signal: AbortSignal, value: Promise<A>): Promise<A | undefined> =>
   new Promise((resolve, reject) => {
@@ -10,7 +10,7 @@ export const awaitUntilAbort = <A>(signal: AbortSignal, value: Promise<A>): Prom
     value.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
 
-/** The items of `input` until the signal, which also ends a wait for the next item. */
+/** The items of `input` until the signal, which also interrupts a wait for the next item. */
 export async function* takeUntilAbort<A>(signal: AbortSignal, input: AsyncIterable<A>): AsyncIterable<A> {
   const items = input[Symbol.asyncIterator]()
   while (!signal.aborted) {

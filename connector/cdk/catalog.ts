@@ -7,28 +7,28 @@ import { declaredColumns, type JsonSchema } from './schema'
 import type { InputStream, SinkOperation } from './sink'
 import { type Stream, tombstoneColumnNames } from './stream'
 
-/** One stream as the caller asks for it. */
+/** One stream as the caller requests it. */
 export type StreamSelection = {
   readonly name: string
   readonly syncMode: SyncMode
-  /** The top-level attributes to send; none: all of them. */
+  /** The top-level attributes to send; all of them if none. */
   readonly attributes: O.Option<ReadonlySet<string>>
-  /** Whether a complete read removes the rows that it does not bring; if left out, a full refresh does. */
+  /** A complete read removes the rows that it did not send. By default, only a full refresh does. */
   readonly replaces?: boolean
 }
 
-/** What a caller asks for, in the caller's order. */
+/** The streams that a caller requests, in the caller's order. */
 export type Catalog = ReadonlyArray<StreamSelection>
 
-/** Each stream's last state by its name, as it was printed. */
+/** The last state of each stream by its name, as it was printed. */
 export type SourceState = Readonly<Record<string, unknown>>
 
 /** What a platform may ask a destination to do with a stream. */
 export type DestinationSyncMode = 'append' | 'overwrite' | 'append_dedup' | 'overwrite_dedup' | SinkOperation
 
 /**
- * A stream of a configured catalog. What the platform left out or set to null is undefined or empty: each program has
- * its own default.
+ * A stream of a configured catalog. Members that the platform left out or set to null are undefined or empty, because
+ * each program has its own default.
  */
 export type ConfiguredStream = {
   readonly name: string
@@ -36,11 +36,11 @@ export type ConfiguredStream = {
   readonly schema: JsonSchema
   readonly syncMode: SyncMode | undefined
   readonly destinationSyncMode: DestinationSyncMode | undefined
-  /** `destination_object_name`: the object of the destination that takes the stream. */
+  /** `destination_object_name`: the destination's object that receives the stream. */
   readonly objectName: string | undefined
-  /** The paths of its key attributes: as the user chose them, else as the source defines them. */
+  /** The paths of the key attributes: the user's choice, or else the source's definition. */
   readonly primaryKey: ReadonlyArray<ReadonlyArray<string>>
-  /** The path of its cursor: as the user chose it, else the source's default. */
+  /** The path of the cursor: the user's choice, or else the source's default. */
   readonly cursor: ReadonlyArray<string>
   readonly generation: number | undefined
   readonly minimumGeneration: number | undefined
@@ -72,8 +72,8 @@ export const wrongCatalogFailure = (issues: Parameters<typeof formatIssues>[0]):
 export type StreamDescriptor = { readonly name: string; readonly namespace?: string | null | undefined }
 
 /**
- * The stream that a descriptor means, under the name that its messages are to have; undefined: the catalog does not
- * have it.
+ * Finds the stream that a descriptor names, under the name that its messages will use. Undefined if the catalog does
+ * not have it.
  */
 export type FindStream = (descriptor: StreamDescriptor) => StreamInfo | undefined
 
@@ -81,7 +81,7 @@ export type FindStream = (descriptor: StreamDescriptor) => StreamInfo | undefine
 export const schemaAttributes = ({ properties }: JsonSchema): ReadonlyArray<string> =>
   t.UnknownRecord.is(properties) ? Object.keys(properties) : []
 
-/** The attributes of every record, selected or not: the primary key, the cursor, and the mark of a deletion. */
+/** The attributes of every record, selected or not: the primary key, the cursor and the deletion mark. */
 export const automaticAttributes = <Env>({ primaryKey, cursor, schema }: Stream<Env>): ReadonlySet<string> =>
   new Set([
     ...primaryKey,
@@ -89,15 +89,15 @@ export const automaticAttributes = <Env>({ primaryKey, cursor, schema }: Stream<
     ...schemaAttributes(schema).filter((name) => tombstoneColumnNames.includes(name)),
   ])
 
-/** The attributes that a stream sends where a caller wants these; none: all that it has. */
+/** The attributes that a stream sends if a caller wants these; none means all. */
 export const chooseAttributes = <Env>(stream: Stream<Env>, wanted: Iterable<string>): StreamSelection['attributes'] => {
   const chosen = new Set([...wanted, ...automaticAttributes(stream)])
   return schemaAttributes(stream.schema).every((name) => chosen.has(name)) ? O.none : O.some(chosen)
 }
 
 /**
- * What a source reads for a configured catalog: the attributes in the schema of each stream, or all where it has none.
- * A platform asks for the refresh of an incremental stream with a least generation.
+ * The streams to read for a configured catalog, with the attributes in each stream's schema, or all if it has none. A
+ * platform requests the refresh of an incremental stream by a minimum generation.
  */
 export const toSelections =
   <Env>(streams: ReadonlyArray<Stream<Env>>) =>
@@ -109,7 +109,7 @@ export const toSelections =
       return { name, syncMode, attributes, ...(minimumGeneration > 0 ? { replaces: true } : {}) }
     })
 
-/** Warnings of cursors that a configured catalog asks for and does not get: each stream has its own. */
+/** Warns about requested cursors that are ignored, because each stream has a cursor of its own. */
 export const describeOtherCursors = <Env>(
   streams: ReadonlyArray<Stream<Env>>,
   catalog: ConfiguredCatalog,
@@ -119,13 +119,13 @@ export const describeOtherCursors = <Env>(
     const asked = cursor.join('.')
     return syncMode !== 'incremental' || asked === '' || O.isNone(own) || own.value === asked
       ? []
-      : [`${name}: cursor_field ${asked} has no effect: it is ${own.value}.`]
+      : [`${name}: cursor_field ${asked} has no effect: the cursor is ${own.value}.`]
   })
 
-/** Namespace and name as one text. */
+/** Namespace and name as one string. */
 const streamIdOf = ({ name, namespace }: StreamDescriptor): string => (namespace ? `${namespace}.${name}` : name)
 
-/** A configured stream as a destination must know it. */
+/** A configured stream as a destination needs it. */
 export const toInputStream = (configured: ConfiguredStream): InputStream => ({
   id: streamIdOf(configured),
   name: configured.name,
@@ -135,7 +135,7 @@ export const toInputStream = (configured: ConfiguredStream): InputStream => ({
   isDeletion: configured.destinationSyncMode === 'soft_delete',
 })
 
-/** The streams with the objects that a config gives them, by the namespace and the name, or by the name alone. */
+/** Assigns each stream the object that the config gives it, by namespace and name or by name alone. */
 export const assignObjects = (
   catalog: ConfiguredCatalog,
   objectNames: Readonly<Record<string, string>>,
@@ -159,8 +159,8 @@ const toStreamInfo = (
 })
 
 /**
- * Names each stream as its `InputStream.id`. A client that leaves out the namespace means the only stream of that name.
- * A stream without a sync mode is not taken for a full refresh, so that nothing is deleted because of it.
+ * Names each stream by its `InputStream.id`. If a client leaves out the namespace, it means the only stream of that
+ * name. A stream without a sync mode is not treated as a full refresh, so nothing is deleted because of it.
  */
 export const findStreamById = (catalog: ConfiguredCatalog): FindStream => {
   const infos = catalog.map((configured) => toStreamInfo(configured, streamIdOf(configured), 'incremental'))
@@ -177,10 +177,7 @@ export const findStreamById = (catalog: ConfiguredCatalog): FindStream => {
 const countNamesakes = (catalog: ConfiguredCatalog, name: string): number =>
   catalog.filter((configured) => configured.name === name).length
 
-/**
- * The streams by the names of their tables: the stream's name, or `namespace.name` where two namespaces have the same
- * name.
- */
+/** The streams by table name: the stream's name, or `namespace.name` if two namespaces share that name. */
 export const indexByTable = (catalog: ConfiguredCatalog): ReadonlyMap<string, ConfiguredStream> =>
   new Map(
     catalog.map((configured) => [
@@ -189,7 +186,7 @@ export const indexByTable = (catalog: ConfiguredCatalog): ReadonlyMap<string, Co
     ]),
   )
 
-/** Names each stream as its table. */
+/** Names each stream by its table. */
 export const findStreamByTable = (catalog: ConfiguredCatalog): FindStream => {
   const infos = new Map(
     [...indexByTable(catalog)].map(([table, configured]) => [table, toStreamInfo(configured, table, 'full_refresh')]),

@@ -1,11 +1,11 @@
-/** Why something ended. The tag says what helps: another config, a later run, or a change of the connector. */
+/** Why something ended. The tag shows what helps: another config, a later run, or a fix of the connector. */
 export type Failure = {
   readonly _tag: 'Config' | 'Transient' | 'System'
-  /** For the person who must act: what is wrong, where, what to do. Holds no secret and no record. */
+  /** For the person who must act: what is wrong, where, and what to do. Holds no secret and no record. */
   readonly message: string
   /** For the log and the maintainers. */
   readonly detail?: string
-  /** run: every other request of the run would fail the same way, as with a wrong token. */
+  /** run: every other request of the run would fail in the same way, for example because of a wrong token. */
   readonly scope?: 'run'
 }
 
@@ -17,13 +17,13 @@ const createFailure =
 /** The caller must change something: a config, a catalog, a state, a permission. */
 export const configFailure = createFailure('Config')
 
-/** The service or the network failed: the same run may succeed later. */
+/** The service or the network failed. The same run may succeed later. */
 export const transientFailure = createFailure('Transient')
 
-/** The connector is wrong. */
+/** The connector has a bug. */
 export const systemFailure = createFailure('System')
 
-/** The failure for an unexpected exception; the detail holds its stack. */
+/** The failure for an unexpected exception, with its stack as detail. */
 export const unexpectedFailure = (error: unknown): Failure =>
   systemFailure(
     'An unexpected error in the connector: ' +
@@ -37,7 +37,7 @@ export const unreadableFailure = (path: string, error: unknown): Failure => {
   return configFailure(`${path} cannot be read (${code ?? String(error)}). Check the path.`)
 }
 
-/** The reason why the file system refused a path. */
+/** Why the file system rejected a path. */
 export const pathFailure = (path: string, error: unknown): Failure => {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOTDIR') return configFailure(`${path} is not a folder, or leads through a file. Check the path.`)

@@ -22,12 +22,11 @@ export const unfoldFeed = <Err, S, A>(step: (state: S) => TaskEither<Err, FeedSt
     }
   }
 
-/** A feed of these items. */
 export async function* feedOf<Err, A>(...all: ReadonlyArray<E.Either<Err, A>>): Feed<Err, A> {
   yield* all
 }
 
-/** The feed for an effect's result; if the effect fails, the failure is the only item. */
+/** The feed made from an effect's result. If the effect fails, that failure is the only item. */
 export async function* chainEffect<Err, A, B>(
   effect: TaskEither<Err, A>,
   feed: (answer: A) => Feed<Err, B>,
@@ -37,7 +36,7 @@ export async function* chainEffect<Err, A, B>(
   else yield* feed(answer.right)
 }
 
-/** A feed, followed by the feed of `next` if it ended without a failure. */
+/** A feed, followed by the feed of `next` unless it failed. */
 export const concatFeed = <Err, A>(next: () => Feed<Err, A>) =>
   async function* (feed: Feed<Err, A>): Feed<Err, A> {
     for await (const item of feed) {
@@ -75,7 +74,10 @@ export const flatMapFeedEither = <Err, A, B>(f: (item: A) => E.Either<Err, Itera
     }
   }
 
-/** The rows of all items together, at least `size` at a time but for the last; a failure drops the rows that wait. */
+/**
+ * Joins the rows of all items into batches of at least `size`; the last batch may be smaller. A failure drops the rows
+ * not yet passed on.
+ */
 export const batchFeed = (size: number) =>
   async function* <Err, A>(feed: Feed<Err, ReadonlyArray<A>>): Feed<Err, ReadonlyArray<A>> {
     let rows: Array<A> = []
@@ -92,7 +94,7 @@ export const batchFeed = (size: number) =>
     if (rows.length > 0) yield E.right(rows)
   }
 
-/** Passes each item to `sink`; the effect ends at the first failure of the feed or of `sink`. */
+/** Passes each item to `sink`. Ends at the first failure of the feed or of `sink`. */
 export const drainFeed =
   <Err, A>(sink: (item: A) => TaskEither<Err, void>) =>
   (feed: Feed<Err, A>): TaskEither<Err, void> =>

@@ -6,15 +6,15 @@ import { isCutMessage } from './loss-guard'
 import type { Message, Row } from './message'
 import type { DecodeOptions, LineDecoder, Protocol } from './protocol'
 
-/** The messages of an input, those of one piece of it together. */
+/** The messages of an input, grouped by the chunk in which they arrived. */
 export type MessageFeed = Feed<Failure, ReadonlyArray<Message>>
 
 /** Decodes all lines of an input with one protocol. Empty lines are ignored. */
 export const decodeInput = (protocol: Protocol, options: DecodeOptions) => decodeMixedInput([protocol], options)
 
 /**
- * Decodes all lines of an input with the protocol that recognizes its first message; the first of `protocols` if none
- * does.
+ * Decodes all lines of an input with the protocol that recognizes its first message, or with the first of `protocols`
+ * if none does.
  */
 export const decodeMixedInput = (protocols: ReadonlyArray<Protocol>, options: DecodeOptions) =>
   async function* (input: AsyncIterable<Uint8Array>): MessageFeed {
@@ -52,16 +52,15 @@ export const decodeMixedInput = (protocols: ReadonlyArray<Protocol>, options: De
     yield E.right(chosen?.end() ?? [])
   }
 
-/** What to do after an input that ended too early. */
-export const continueAfterInput = 'What its states cover is written; run again to go on from there.'
+export const continueAfterInput = 'Records covered by its states are written. Run again to continue from there.'
 
-/** The source or what is between was stopped while it wrote, which is no mistake in the line. */
+/** The source or a program in between was stopped in the middle of a line. The line itself is not wrong. */
 const cutInput = (line: number): Message => ({
   _tag: 'Failed',
   failure: transientFailure(`The input ended within line ${line}. ${continueAfterInput}`),
 })
 
-/** Records of one stream and time that follow one another become one message. */
+/** Merges consecutive records of one stream and time into one message. */
 const groupRecords = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const grouped: Array<Message> = []
   let last: (Extract<Message, { _tag: 'Records' }> & { readonly rows: Array<Row> }) | undefined

@@ -1,6 +1,6 @@
 import type { Row } from './message'
 
-/** A text to print, or the pieces of a long one; each piece is valid until the next is asked for. */
+/** A text to print, or the pieces of a long one. Each piece is valid until the next one is pulled. */
 export type OutputText = string | Iterable<Uint8Array>
 
 /** The whole text as a string. */
@@ -11,12 +11,12 @@ export const joinText = (text: OutputText): string =>
 export const jsonLine = (value: unknown): string => `${JSON.stringify(value)}\n`
 
 /**
- * Rows as lines, each between `before` and what `after` returns for it, in pieces: a page is never copied into one
- * buffer, and no record becomes a string. `after` is called for each row that has changes, and once for all others.
+ * Rows as lines in pieces, each between `before` and the result of `after`. A page is never copied into one buffer, and
+ * no record becomes a string. `after` is called for each row that has changes, and once for all others.
  */
 export function* wrapRows(rows: ReadonlyArray<Row>, before: string, after: (row: Row) => string): Iterable<Uint8Array> {
   const tail = `${after({ json: new Uint8Array() })}\n`
-  // One piece between two records: each piece costs a step of the iterator.
+  // One piece between two records, because each piece costs a step of the iterator.
   const between = Buffer.from(tail + before)
   if (rows.length > 0) yield Buffer.from(before)
   let remaining = rows.length
@@ -32,12 +32,12 @@ export function* wrapRows(rows: ReadonlyArray<Row>, before: string, after: (row:
 const newline = 0x0a
 const carriageReturn = 0x0d
 
-/** Lines that came together, without their line ends. `isCut`: the input ended within this one line. */
+/** The lines of one chunk, without their line ends. `isCut`: the input ended within this one line. */
 type LineBatch = { readonly lines: ReadonlyArray<Buffer>; readonly isCut: boolean }
 
 /**
- * The lines of a stream of bytes, without their line ends; the lines of a chunk come together. A line within a chunk is
- * not copied.
+ * Splits a stream of bytes into lines without their line ends, one batch per chunk. A line within one chunk is not
+ * copied.
  */
 export async function* splitLines(input: AsyncIterable<Uint8Array>): AsyncIterable<LineBatch> {
   let lineStart: Array<Buffer> = []

@@ -5,19 +5,18 @@ import { parseJson } from './json/parse'
 import type { DecodedLine, DecodeOptions, InputLine } from './protocol'
 
 /**
- * What a decoder does with lines that lose records: a destination ends, a snapshot goes on without them and keeps no
- * later state.
+ * How a decoder handles lines that lose records. For a destination, the run ends. For a snapshot, the run continues
+ * without them and keeps no later state.
  */
 export type LossGuard = {
-  /** A wrong line that was a record. */
+  /** A broken line that was a record. */
   readonly rejectLine: (line: InputLine, problem: string) => DecodedLine
-  /** A line that is no message: rejected if it may be a broken record, skipped if it is other text. */
+  /** A line that is not a message: rejected if it may be a broken record, otherwise skipped. */
   readonly passLine: (line: InputLine) => DecodedLine
-  /** A right line that shows that records before it are missing. */
+  /** A valid line that shows that earlier records are missing. */
   readonly reportLoss: (line: InputLine, problem: string) => DecodedLine
-  /** Whether a record was lost. */
   readonly hasLoss: () => boolean
-  /** What takes the place of a state that comes after a loss: a warning, once. */
+  /** Replaces a state that comes after a loss: one warning for all of them. */
   readonly omitState: () => DecodedLine
 }
 
@@ -33,12 +32,12 @@ export const createLossGuard = ({ purpose }: Pick<DecodeOptions, 'purpose'>): Lo
     rejectLine,
     passLine: (line) =>
       mayHoldRecord(line)
-        ? rejectLine(line, 'is no message, and may be a broken record', 'is no message')
-        : skipLine(line, 'is no message'),
+        ? rejectLine(line, 'is not a message and may be a broken record', 'is not a message')
+        : skipLine(line, 'is not a message'),
     reportLoss: (line, problem) => {
       const failure = transientFailure(
-        `Line ${line.number} of the input ${problem}. Neither it nor a later ` +
-          'state is kept: see that nothing drops records on the way, and run again.',
+        `Line ${line.number} of the input ${problem}. Neither this nor a later ` +
+          'state is kept. Make sure that nothing drops records on the way, then run again.',
       )
       if (purpose === 'deliver') return E.left(failure)
       lossyLine ||= line.number
@@ -56,7 +55,7 @@ export const createLossGuard = ({ purpose }: Pick<DecodeOptions, 'purpose'>): Lo
 
 const warnOf = (message: string): DecodedLine => E.right([{ _tag: 'Log', level: 'warn', message }])
 
-/** The beginning of a message that was cut: what may be a record and is no JSON. */
+/** The beginning of a message that was cut off: invalid JSON that may be a record. */
 export const isCutMessage = (bytes: Buffer): boolean => {
   const text = bytes.toString('utf8')
   return looksLikeRecord(text) && E.isLeft(parseJson(text))
@@ -75,8 +74,8 @@ const isRecordLike = (value: unknown): boolean =>
     : RecordLike.is(value) || (t.UnknownRecord.is(value) && /^\s*record\s*$/i.test(String(value.type)))
 
 /**
- * Whether a line that is no message may have been a record: a JSON object that was cut, joined with another or changed,
- * or a record with other text around it. Other text and complete JSON, such as a log line, are none.
+ * True for a line that may have been a record: a JSON object that was cut off, joined with another or changed, or a
+ * record with other text around it. False for other text and for complete JSON, such as a log line.
  */
 const mayHoldRecord = ({ bytes }: InputLine): boolean => {
   const text = bytes.toString('utf8').replace(/^\ufeff/, '')
@@ -87,11 +86,11 @@ const mayHoldRecord = ({ bytes }: InputLine): boolean => {
   }
 }
 
-/** A line that is skipped with a warning, and why. */
+/** A line that is skipped with a warning. */
 export const skipLine = ({ number }: InputLine, problem: string): DecodedLine =>
   E.right([{ _tag: 'Log', level: 'warn', message: `Line ${number} of the input ${problem} and is skipped.` }])
 
-/** A line that ends the run, and why. */
+/** A line that ends the run. */
 export const refuseLine = (
   { number }: InputLine,
   problem: string,

@@ -5,13 +5,10 @@ import type { LossGuard } from './loss-guard'
 import type { InputRecord, Row } from './message'
 import type { DecodedLine, DecodeOptions, InputLine } from './protocol'
 
-/**
- * A line that is a JSON object with a `type`; the members of its member `record` stand beside the others as
- * `record.name`.
- */
+/** A line with a JSON object that has a `type`. The members of its `record` are added as `record.name`. */
 export type MessageLine = InputLine & { readonly type: string; readonly members: ReadonlyMap<string, JsonSpan> }
 
-/** The members of a line that is a message of Airbyte or Singer; undefined if it is none. */
+/** The members of an Airbyte or Singer message; undefined if the line is not a message. */
 export const readMessageLine = ({ bytes, number }: InputLine): MessageLine | undefined => {
   const members = readObjectMembers(bytes, 'record')
   const type = members && stringAt(bytes, members.get('type'))
@@ -20,7 +17,7 @@ export const readMessageLine = ({ bytes, number }: InputLine): MessageLine | und
     : { bytes, number, type, members }
 }
 
-/** Whether only the object's closing brace follows its members: two lines that were joined into one are no message. */
+/** True if only the object's closing brace follows its members. Two lines joined into one are not a message. */
 const endsAfter = (bytes: Buffer, members: ReadonlyMap<string, JsonSpan>): boolean => {
   let end = 0
   for (const span of members.values()) end = Math.max(end, span.to)
@@ -30,7 +27,7 @@ const endsAfter = (bytes: Buffer, members: ReadonlyMap<string, JsonSpan>): boole
 /** A message as a value; integers beyond 2^53 are bigints. */
 export type ParsedMessage = { readonly type: string } & InputRecord
 
-/** The message that a line is; undefined if it is none. */
+/** The message in a line; undefined if the line is not a message. */
 const parseMessage = ({ bytes }: InputLine): ParsedMessage | undefined => {
   try {
     const value = parseExactJson(bytes.toString('utf8'))
@@ -40,7 +37,7 @@ const parseMessage = ({ bytes }: InputLine): ParsedMessage | undefined => {
   }
 }
 
-/** A parsed record whose text is looked up in its line when it is needed, which is only if the record is rejected. */
+/** A parsed record. Its text is needed only if it is rejected, and is looked up in its line then. */
 class ParsedRow implements Row {
   constructor(
     readonly value: InputRecord,
@@ -58,21 +55,23 @@ class ParsedRow implements Row {
   }
 }
 
-/** `path`: where the record stands in its line, such as `record.data`. */
+/** `path`: where the record is in its line, such as `record.data`. */
 export const createParsedRow = (value: InputRecord, { bytes }: InputLine, path: string): Row =>
   new ParsedRow(value, bytes, path)
 
-/** What a protocol makes of the lines of an input. */
+/** How a protocol handles the lines of an input. */
 type LineHandlers = {
-  /** A RECORD for a destination, which needs its value: parsing the line whole is faster than scanning it first. */
+  /**
+   * A RECORD for a destination, which needs the parsed value: parsing the whole line is faster than scanning it first.
+   */
   readonly parsedRecord: (line: InputLine, message: ParsedMessage) => DecodedLine
-  /** The other messages by their types, and records whose text is enough. */
+  /** Handlers of the other messages by type, and of records whose text is enough. */
   readonly byType: ReadonlyMap<string, (line: MessageLine) => DecodedLine>
   readonly otherType: (line: MessageLine) => DecodedLine
   readonly noMessage: (line: InputLine) => DecodedLine
 }
 
-/** Hands a line to the handler of its type. */
+/** Passes a line to the handler of its type. */
 export const dispatchLine =
   ({ purpose }: Pick<DecodeOptions, 'purpose'>, losses: LossGuard, handlers: LineHandlers) =>
   (line: InputLine): DecodedLine => {
@@ -83,6 +82,6 @@ export const dispatchLine =
     const decode = handlers.byType.get(message.type)
     if (decode !== undefined) return decode(message)
     return /^record$/i.test(message.type)
-      ? losses.rejectLine(line, 'has a type that is not quite RECORD')
+      ? losses.rejectLine(line, 'has a type that resembles RECORD')
       : handlers.otherType(message)
   }

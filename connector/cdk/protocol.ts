@@ -5,17 +5,17 @@ import type { OutputText } from './lines'
 import type { LogLevel, Message } from './message'
 import type { JsonSchema } from './schema'
 
-/** An entry of the log that a program of Singer writes to stderr. */
+/** A log entry that a Singer program writes to stderr. */
 export type LogEntry = { readonly level: LogLevel; readonly message: string; readonly stream?: string }
 
-/** What a message becomes: lines for stdout, and entries for the log. Airbyte logs on stdout, so its log is empty. */
+/** The output for a message: lines for stdout, and log entries. Airbyte logs on stdout, so its log is empty. */
 export type ProtocolOutput = { readonly lines: ReadonlyArray<OutputText>; readonly log: ReadonlyArray<LogEntry> }
 
 export const emptyOutput: ProtocolOutput = { lines: [], log: [] }
 
 export const printLines = (...lines: ReadonlyArray<OutputText>): ProtocolOutput => ({ lines, log: [] })
 
-/** Prints one run; it remembers what it needs of earlier messages. */
+/** Prints one run. Remembers what it needs of earlier messages. */
 export type MessageEncoder = {
   readonly encode: (message: Message) => ProtocolOutput
   /** The last lines of a source's run, however it ended. */
@@ -25,13 +25,13 @@ export type MessageEncoder = {
 export type EncodeOptions = {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** What the caller's catalog declares for a stream, instead of our own schema. */
+  /** The schema that the caller's catalog declares for a stream, instead of our own. */
   readonly schemas?: ReadonlyMap<string, JsonSchema>
-  /** The state that the run was given; a protocol whose last state replaces all before it carries it forward. */
+  /** The state given to the run. A protocol whose last state replaces all earlier ones carries it forward. */
   readonly givenState?: Readonly<Record<string, unknown>>
   /**
-   * Say at the end of a full refresh that all other rows of the stream are gone, where the protocol has a message for
-   * that.
+   * At the end of a full refresh, announce that all other rows of the stream are gone, if the protocol has a message
+   * for that.
    */
   readonly tableVersions?: boolean
 }
@@ -39,37 +39,37 @@ export type EncodeOptions = {
 /** The messages of one line; a Left ends the input. */
 export type DecodedLine = E.Either<Failure, ReadonlyArray<Message>>
 
-/** Reads one input, line by line; it remembers what it needs of earlier lines. */
+/** Reads one input line by line. Remembers what it needs of earlier lines. */
 export type LineDecoder = {
   readonly decode: (line: InputLine) => DecodedLine
-  /** What the end of the input means. */
+  /** The messages that the end of the input implies. */
   readonly end: () => ReadonlyArray<Message>
 }
 
 export type DecodeOptions = {
   /**
-   * deliver: for a destination. Records are parsed, states are kept as they came to be printed back, and a wrong line
-   * ends the run. store: for a snapshot. Records stay text, states belong to streams, and a wrong line is skipped with
-   * a warning.
+   * deliver: for a destination. Records are parsed, states are kept unchanged to be printed back, and a wrong line ends
+   * the run. store: for a snapshot. Records stay text, states belong to streams, and a wrong line is skipped with a
+   * warning.
    */
   readonly purpose: 'deliver' | 'store'
-  /** Milliseconds since 1970, for records that do not say when they were extracted. */
+  /** Milliseconds since 1970, for records without an extraction time. */
   readonly now: () => number
-  /** The caller's catalog, for a protocol whose messages do not declare their streams. */
+  /** Finds a stream in the caller's catalog, for a protocol whose messages do not declare their streams. */
   readonly findStream?: FindStream
-  /** Whether a catalog that comes in the input replaces the caller's. */
+  /** A catalog in the input replaces the caller's. */
   readonly acceptsCatalog?: boolean
-  /** Why a stream that the catalog does not have ends the run. */
+  /** The failure for a stream that the catalog does not have; it ends the run. */
   readonly missingStreamFailure?: (stream: string) => Failure
 }
 
 export type Protocol = {
   readonly name: string
-  /** Whether a line is one of its messages; asked until a line of an input is. */
+  /** True if a line is one of this protocol's messages. Called until one line of the input is. */
   readonly recognizes: (line: Buffer) => boolean
   readonly createEncoder: (options: EncodeOptions) => MessageEncoder
   readonly createDecoder: (options: DecodeOptions) => LineDecoder
 }
 
-/** A line of an input, its bytes as they came; `number` counts from 1. */
+/** A line of an input with its unchanged bytes; `number` counts from 1. */
 export type InputLine = { readonly bytes: Buffer; readonly number: number }

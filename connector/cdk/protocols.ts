@@ -12,8 +12,8 @@ const isSingerLine = (bytes: Buffer): boolean => {
 }
 
 /**
- * The protocols that the programs speak, a row each. Input without a word about its protocol is decoded by the first
- * row that recognizes its first message, and as Airbyte where none does.
+ * The protocols that the programs speak. Unless the caller names the protocol of an input, the first one that
+ * recognizes its first message decodes it, or Airbyte if none does.
  */
 export const protocols = {
   airbyte: {

@@ -6,7 +6,7 @@ import type { Message } from './message'
 import { defined } from './schema'
 import type { HoldsRows, Reader, ReaderEvent, Stream, StreamRequest } from './stream'
 
-/** How many records of a stream, or milliseconds, may pass before the next checkpoint is sent. */
+/** How many records of a stream, or milliseconds, may pass between two checkpoints. */
 export type CheckpointInterval = { readonly records: number; readonly millis: number }
 
 export type ReadRun<Env> = {
@@ -14,18 +14,18 @@ export type ReadRun<Env> = {
   readonly env: Env
   readonly catalog: Catalog
   readonly state: SourceState
-  /** The states that the caller has, those included that this run does not go on from; `state` if left out. */
+  /** All the states that the caller has, including those from which this run does not continue. Defaults to `state`. */
   readonly previous?: SourceState
   readonly holdsRows?: HoldsRows
-  /** Whether the consumer makes the rows of streams that have a derivation. */
+  /** The consumer makes the rows of streams that have a derivation. */
   readonly derives?: boolean
   readonly now: () => number
   readonly checkpointInterval: CheckpointInterval
-  /** Once aborted, nothing more is fetched and each open stream sends its last checkpoint. */
+  /** Once aborted, nothing more is fetched, and each open stream sends its last checkpoint. */
   readonly stop: AbortSignal
   /**
    * Calls `listener` whenever the service makes the run wait, with the end of the wait in milliseconds since 1970.
-   * Returns how to unsubscribe.
+   * Returns a function that unsubscribes.
    */
   readonly onWait: (listener: (until: number) => void) => () => void
 }
@@ -33,8 +33,8 @@ export type ReadRun<Env> = {
 type SelectedStream<Env> = { readonly stream: Stream<Env>; readonly selection: StreamSelection }
 
 /**
- * Reads the selected streams, those of one reader together, and yields the messages of the run. A stop ends it early,
- * without a further message.
+ * Reads the selected streams and yields the messages of the run. Streams of the same reader are read together. A stop
+ * ends the run early, without a further message.
  */
 export async function* readStreams<Env>(run: ReadRun<Env>): AsyncGenerator<Message> {
   const byName = new Map(run.streams.map((stream) => [stream.name, stream]))
@@ -63,7 +63,7 @@ export async function* readStreams<Env>(run: ReadRun<Env>): AsyncGenerator<Messa
   }
 }
 
-/** The streams of a group that is not asked for any more. */
+/** Fails the streams of a group that is no longer requested. */
 function* failGroup<Env>(group: ReadonlyArray<SelectedStream<Env>>, failure: Failure): Generator<Message> {
   for (const { stream, selection } of group) {
     yield startedMessage(stream, selection)
@@ -83,18 +83,18 @@ const unknownStreamFailure = (name: string, known: ReadonlyMap<string, unknown>)
       `Refresh the schema, or choose among ${[...known.keys()].join(', ')}.`,
   )
 
-/** What a stream has sent in this run, and its newest state that was not sent yet. */
+/** What a stream has sent in this run, and its newest state that is not yet sent. */
 type ReadProgress = {
   readonly name: string
-  /** Whether the consumer makes its rows of the records that are sent, so that nobody else can count them. */
+  /** The consumer makes its rows from the records that are sent, so only the consumer can count them. */
   readonly isMade: boolean
   pendingState: O.Option<() => unknown>
   lastText: O.Option<string>
   isRunning: boolean
-  /** Its records since the last checkpoint that was sent, or those that its rows are made of. */
+  /** Its records since the last checkpoint that was sent, or the records from which its rows are made. */
   recordCount: number
   lastCheckpointAt: number
-  /** Its next checkpoint is sent. */
+  /** Its next checkpoint will be sent. */
   isDue: boolean
 }
 
@@ -131,12 +131,12 @@ async function* readGroup<Env>(
     }
     if (typeof event === 'number') {
       reportedWaitEnd = event
-      // The states first: whoever commits what it has when it hears of the wait then has them all.
+      // The states come first, so that a consumer that commits when it learns of the wait has all of them.
       for (const progress of progressByStream.values()) yield* checkpointMessages(progress, run.now())
       for (const { name } of progressByStream.values()) yield { _tag: 'Waiting', stream: name, until: event }
       continue
     }
-    // A platform takes a stream that sends something for one that no longer waits.
+    // A platform assumes that a stream no longer waits once it sends something.
     reportedWaitEnd = undefined
     if (event.done === true) {
       for (const progress of progressByStream.values()) {
@@ -150,12 +150,12 @@ async function* readGroup<Env>(
       return
     }
     yield* toMessages(run, progressByStream, event.value.right)
-    // Not earlier: the bytes of the rows are valid until the next event is asked for.
+    // Not earlier: the bytes of the rows are valid only until the next event is pulled.
     if (!run.stop.aborted) next = pullNext(feed)
   }
 }
 
-/** A feed must not throw. If one does, the streams still end with a failure. */
+/** A feed must not throw. If one does, its streams still end with a failure. */
 const pullNext = async (
   feed: AsyncIterator<E.Either<Failure, ReaderEvent>>,
 ): Promise<IteratorResult<E.Either<Failure, ReaderEvent>>> =>
@@ -192,9 +192,9 @@ function* toMessages<Env>(
 }
 
 /**
- * Whether the streams of a group send their next checkpoints: all of them together, after so many records of a stream
- * on average. A resumed run goes on from the oldest of their states, so a stream with few records must not keep back
- * the others.
+ * True if the streams of a group should send their next checkpoints. They do so together, after the configured number
+ * of records of a stream on average. A resumed run continues from the oldest of their states, so a stream with few
+ * records must not hold back the others.
  */
 const isCheckpointDue = <Env>(
   { checkpointInterval: { records, millis }, now }: ReadRun<Env>,
@@ -235,9 +235,7 @@ function* failureMessages(progress: ReadProgress, at: number, failure: Failure):
   yield { _tag: 'Failed', stream: progress.name, failure }
 }
 
-/**
- * Sends the newest state, unless its text is the one that was sent last: clients drop the counts of a repeated state.
- */
+/** Sends the newest state, unless it equals the last one sent: clients drop the counts of a repeated state. */
 function* checkpointMessages(progress: ReadProgress, at: number): Generator<Message> {
   if (O.isNone(progress.pendingState)) return
   const state = progress.pendingState.value()
@@ -270,16 +268,16 @@ const streamRequestOf =
     }
   }
 
-/** What may come between a run and its next event. */
+/** What may interrupt a run before its next event. */
 type Interrupts = {
-  /** The latest end of a wait so far; milliseconds since 1970. */
+  /** The latest end of a wait so far, in milliseconds since 1970. */
   waitEnd: number
   /** Called when the run is stopped, and when a wait begins. */
   onInterrupt: () => void
   readonly close: () => void
 }
 
-/** Listens for stops and waits until it is closed: a wait may also begin while pages that were read ahead are sent. */
+/** Listens for stops and waits until it is closed. A wait may also begin while prefetched pages are sent. */
 const listenForInterrupts = <Env>({ stop, onWait }: ReadRun<Env>): Interrupts => {
   const interrupts: Interrupts = {
     waitEnd: Number.NEGATIVE_INFINITY,
@@ -299,8 +297,9 @@ const listenForInterrupts = <Env>({ stop, onWait }: ReadRun<Env>): Interrupts =>
 }
 
 /**
- * The next event, unless a stop comes first, or it has to be awaited and the run waits beyond `reportedWaitEnd`: then
- * the end of that wait. Promise.race would not do: it would keep every page in memory until the stop.
+ * The next event. Returns early if the run is stopped, or if the event is not ready and the run must wait beyond
+ * `reportedWaitEnd`; in that case, with the end of that wait. Promise.race would keep every page in memory until the
+ * stop.
  */
 const nextOrInterrupt = <Env, A>(
   { stop, now }: ReadRun<Env>,
@@ -312,7 +311,7 @@ const nextOrInterrupt = <Env, A>(
     interrupts.onInterrupt = () => {
       const { waitEnd } = interrupts
       if (stop.aborted) resolve('stopped')
-      // An event that was read ahead comes before the next turn of the event loop, and so before the wait is reported.
+      // A prefetched event arrives before the next turn of the event loop, so before the wait is reported.
       else if (waitEnd > now() && waitEnd !== reportedWaitEnd) setImmediate(resolve, waitEnd)
     }
     interrupts.onInterrupt()

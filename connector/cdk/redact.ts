@@ -9,8 +9,8 @@ const base64Variants = (text: string): ReadonlyArray<string> => [
 ]
 
 /**
- * The secret in base64 as a part of a longer text, for each of the three alignments it can have there (as in
- * `Basic base64(id:secret)`).
+ * The base64 forms of the secret inside a longer text, one for each of its three alignments (as in `Basic
+ * base64(id:secret)`).
  */
 const base64Forms = (secret: string): ReadonlyArray<string> =>
   [0, 1, 2].flatMap((shift) => {
@@ -32,7 +32,7 @@ const encodedForms = (secret: string): ReadonlyArray<string> => {
 }
 
 /**
- * Replaces each secret by `***`, whether raw, URL- or form-encoded, in JSON, in hexadecimal, or in base64 of any
+ * Replaces each secret by `***`, whether it is raw, URL- or form-encoded, in JSON, hexadecimal, or base64 of any
  * alignment.
  */
 export const createRedactor = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
@@ -42,7 +42,6 @@ export const createRedactor = (secrets: ReadonlyArray<string>): ((text: string) 
   return (text) => needles.reduce((redacted, needle) => redacted.replaceAll(needle, '***'), text)
 }
 
-/** The failure with its texts redacted. */
 export const redactFailure = (redact: (text: string) => string, { _tag, message, detail }: Failure): Failure => ({
   _tag,
   message: redact(message),
@@ -53,8 +52,8 @@ const schemasIn = (value: unknown): ReadonlyArray<JsonSchema> =>
   Array.isArray(value) ? value.filter(t.UnknownRecord.is) : t.UnknownRecord.is(value) ? [value] : []
 
 /**
- * The texts in `value` that `schema` marks as secret, and the password of an address. The value need not match the
- * schema otherwise.
+ * The strings in `value` that `schema` marks as secret, and the passwords of URLs. The value may otherwise violate the
+ * schema.
  */
 export const findSecrets = (schema: JsonSchema, value: unknown): ReadonlyArray<string> => {
   if (schema.airbyte_secret === true) return secretTexts(value)

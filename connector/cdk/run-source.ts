@@ -21,14 +21,14 @@ export type SourceDeclaration<Config, Env> = {
   readonly documentationUrl: string
   /** Fields of `config-fields.ts`; its JSON schema is the form that platforms draw. */
   readonly config: t.Type<Config, unknown>
-  /** In the order in which they are read. */
+  /** In reading order. */
   readonly streams: ReadonlyArray<Stream<Env>>
   /**
-   * What the readers of the streams read from. `stop` is aborted when the run is stopped; `variables` of the
-   * environment name proxies.
+   * What the streams' readers read from. `stop` is aborted when the run is stopped; the environment's `variables` may
+   * name proxies.
    */
   readonly connect: (config: Config, stop: AbortSignal, variables: ConnectOptions['variables']) => Env
-  /** A request that shows whether the config works. */
+  /** A request that shows that the config works. */
   readonly check: (env: Env) => TaskEither<Failure, unknown>
 }
 
@@ -48,7 +48,7 @@ const toSourceProgram = <Config, Env>(source: SourceDeclaration<Config, Env>): S
   },
 })
 
-/** The tap's help ends with the verbs of the source: one executable is both. */
+/** The tap's help also lists the verbs of the source, since one executable is both. */
 const describeBoth = (tap: Command, name: string, verbs: Readonly<Record<string, Command>>): Command => ({
   ...tap,
   notes: [
@@ -61,7 +61,7 @@ const describeBoth = (tap: Command, name: string, verbs: Readonly<Record<string,
 })
 
 /**
- * Runs a source in this process: as an Airbyte source if its first argument is a verb of Airbyte's, else as a Singer
+ * Runs a source in this process: as an Airbyte source if its first argument is an Airbyte verb, otherwise as a Singer
  * tap.
  */
 export const runSource = <Config, Env>(source: SourceDeclaration<Config, Env>, host: NodeJS.Process): void => {

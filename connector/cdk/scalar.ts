@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { annotate } from './schema'
 
-/** An integer of up to 64 bits: a number where that is exact, otherwise a bigint. */
+/** An integer of up to 64 bits: a number if that is exact, otherwise a bigint. */
 export type Int64 = number | bigint
 const isInt64 = (value: unknown): value is Int64 =>
   typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isInteger(value)
@@ -30,7 +30,7 @@ export const Integer = annotate({ type: 'integer' })(
 
 const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/
 
-/** Milliseconds since 1970 of an ISO 8601 time, in UTC where it names no zone; NaN for any other text. */
+/** Milliseconds since 1970 of an ISO 8601 time, in UTC if it has no zone; NaN for any other text. */
 export const toMillis = (time: string): number => {
   const parts = isoInstant.exec(time)
   if (parts === null) return Number.NaN

@@ -6,7 +6,7 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 
 type AnnotatedCodec = { readonly schema?: JsonSchema }
 
-/** A copy of `codec` with keywords of JSON schema: those that a codec does not imply, or the type of a custom codec. */
+/** A copy of `codec` with JSON schema keywords that the codec does not imply, or with the type of a custom codec. */
 export const annotate =
   (schema: JsonSchema) =>
   <C extends t.Any>(codec: C): C =>
@@ -17,7 +17,7 @@ export const annotate =
 /** The keywords that `annotate` added to a codec. */
 export const annotationsOf = (codec: t.Any): JsonSchema => (codec as AnnotatedCodec).schema ?? {}
 
-/** A codec whose value may also be null or left out, as clients write what they do not set. */
+/** A codec whose value may also be null or missing, because clients write null for a value that is not set. */
 export const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
 
 /** The codecs whose structure is known; any other needs `annotate({ type })`. */
@@ -40,7 +40,7 @@ type StructuralCodec =
   | t.ReadonlyType<t.Any>
   | t.ExactType<t.Any>
 
-/** The codec as a JSON schema; throws if a codec has no schema, which shows when the program starts. */
+/** The codec as a JSON schema. Throws if a codec has no schema; that happens at program start, not later. */
 export const toJsonSchema = (codec: t.Any): JsonSchema => {
   const own = annotationsOf(codec)
   return 'type' in own || 'oneOf' in own ? own : { ...structureOf(codec as unknown as StructuralCodec), ...own }
@@ -105,8 +105,8 @@ const mergeSchemas = (a: JsonSchema, b: JsonSchema): JsonSchema => {
 }
 
 /**
- * The schema of `X | null`, with null as the first type. Other unions have none, since destinations do not understand
- * `anyOf`.
+ * The schema of `X | null`, with null as the first type. Other unions have no schema, because destinations do not
+ * support `anyOf`.
  */
 const unionSchema = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
   const [only, ...others] = members.filter(({ type }) => type !== 'null')
@@ -114,7 +114,7 @@ const unionSchema = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
   return members.length === 1 ? only : { ...only, type: ['null', ...[only.type].flat()] }
 }
 
-/** A schema that stands by itself, with the version of its language. */
+/** A complete schema, with the version of its language. */
 export const addSchemaVersion = (schema: JsonSchema): JsonSchema => ({
   $schema: 'http://json-schema.org/draft-07/schema#',
   ...schema,
@@ -127,7 +127,7 @@ export const declaredColumns = (schema: unknown): O.Option<ReadonlySet<string>> 
   return names.length === 0 ? O.none : O.some(new Set(names))
 }
 
-/** The keys that an object's schema declares, those of all its alternatives together. */
+/** The keys that an object's schema declares, including those of all its alternatives. */
 export const declaredProperties = (schema: JsonSchema): Readonly<Record<string, JsonSchema>> =>
   Object.assign(
     {},
@@ -135,13 +135,13 @@ export const declaredProperties = (schema: JsonSchema): Readonly<Record<string, 
     ...(Array.isArray(schema.oneOf) ? schema.oneOf : []).map((one: JsonSchema) => one.properties),
   )
 
-/** An object's members that may be left out instead of being undefined. */
+/** An object in which undefined members are left out. */
 type Defined<A> = { readonly [K in keyof A]?: Exclude<A[K], undefined> }
 
-/** The members that are not undefined: `{ ...defined({ limit }) }` has a `limit` only where there is one. */
+/** The members that are not undefined: `{ ...defined({ limit }) }` has a `limit` only if there is one. */
 export const defined = <A extends object>(members: A): Defined<A> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<A>
 
-/** `f` of a value that is there; undefined otherwise. */
+/** `f` of a value, or undefined if there is none. */
 export const mapDefined = <A, B>(value: A | undefined, f: (value: A) => B): B | undefined =>
   value === undefined ? undefined : f(value)

@@ -10,11 +10,14 @@ import { type JsonSchema, toJsonSchema } from './schema'
 /** What a sink can do with an object of the service, in Airbyte's words. */
 export type SinkOperation = 'append' | 'update' | 'soft_delete'
 
-/** An incoming stream: what its sink needs to know before the first record. */
+/** An incoming stream, as its sink needs to know it before the first record. */
 export type InputStream = {
   /** Unique in the run: the namespace and the name. */
   readonly id: string
-  /** The namespace and the name, where `id` is not: letters from streams of one name may differ in all else. */
+  /**
+   * The namespace and name, if they differ from `id`: dead letters from streams of the same name may differ in
+   * everything else.
+   */
   readonly origin?: string
   readonly name: string
   /** The name of the sink. */
@@ -23,31 +26,31 @@ export type InputStream = {
   readonly key: ReadonlyArray<ReadonlyArray<string>>
   /** The top-level columns that its schema declares; none if it declares nothing. */
   readonly columns: Option<ReadonlySet<string>>
-  /** Whether each of its records means that an object is to be deleted. */
+  /** Each of its records deletes an object. */
   readonly isDeletion: boolean
 }
 
-/** What a sink sends for a record. Items of one key never share a batch and are sent in the order they came. */
+/** What a sink sends for a record. Items with the same key never share a batch and are sent in order of arrival. */
 export type PreparedItem<Item> = { readonly item: Item; readonly key: string }
 
 export type RecordVerdict =
   | { readonly _tag: 'Accepted' }
   /** `reason` quotes no value of the record. */
   | { readonly _tag: 'Rejected'; readonly reason: string }
-  /** The answer does not name the record. */
+  /** The answer does not mention the record. */
   | { readonly _tag: 'Unknown' }
 
 /** The answer to a batch. */
 export type BatchAnswer =
-  /** One verdict for each item, in their order. */
+  /** One verdict for each item, in order. */
   | { readonly _tag: 'Verdicts'; readonly verdicts: ReadonlyArray<RecordVerdict> }
   /**
-   * The service refuses the batch without saying which item is wrong; a smaller batch may pass. `tooLarge`: because
-   * of its size alone.
+   * The service rejects the whole batch without saying which item is wrong; a smaller batch may succeed. `tooLarge`:
+   * only because of its size.
    */
   | { readonly _tag: 'Refused'; readonly reason: string; readonly tooLarge: boolean }
   /**
-   * No usable answer, after all retries: either the service fails (`failure`), or it fails on one of the items
+   * No usable answer after all retries: either the service fails (`failure`), or it fails because of one of the items
    * (`reason`).
    */
   | { readonly _tag: 'Unanswered'; readonly reason: string; readonly failure: Failure }
@@ -61,47 +64,48 @@ export type FinalItems<Item> = {
 }
 
 /**
- * How much of an object the input held. whole: every record there is; changes: some of them; empty: no record of one
- * of its streams, as when a platform clears or a source skips it; unsaid: the caller does not say whether a stream is
- * complete.
+ * How much of an object the input held. whole: every record; changes: some of them; empty: no record of one of its
+ * streams, for example because a platform cleared it or the source skipped it; unsaid: the caller does not say if a
+ * stream is complete.
  */
 export type InputExtent = 'whole' | 'changes' | 'empty' | 'unsaid'
 
 /** A sink in use during one run. */
 export type OpenSink<Item> = {
   /**
-   * The function that turns a stream's records into items; its Left says what is wrong with the record, by key path.
+   * Returns the function that turns a stream's records into items. Its Left names the problem with the record by key
+   * path.
    */
   readonly prepare: (
     stream: InputStream,
   ) => E.Either<Failure, (record: InputRecord) => E.Either<string, PreparedItem<Item>>>
   /**
-   * Sends a batch. `isSuspect`: the service failed on a batch with these items, so fewer attempts are enough.
-   * A Left ends the run: the outcome of the items is not known, and the next run may send them again.
+   * Sends a batch. `isSuspect`: the service failed on a batch with these items, so fewer attempts are enough. A Left
+   * ends the run. The outcome of the items is then unknown, and the next run may send them again.
    */
   readonly write: (items: ReadonlyArray<Item>, isSuspect: boolean) => TaskEither<Failure, BatchAnswer>
-  /** Asks the service whether it answers at all. */
+  /** Asks the service for any answer at all. */
   readonly isReachable: Task<boolean>
-  /** Runs once before `finish`, also where no record came. */
+  /** Runs once before `finish`, even without records. */
   readonly beforeFinish?: Task<void>
   /** Called once, after the last record of an input that is not broken. */
   readonly finish: (extent: InputExtent) => E.Either<Failure, FinalItems<Item>>
-  /** Runs once after everything was delivered: what the service shows of what was written. */
+  /** Runs once after everything was delivered, and compares what the service shows with what was written. */
   readonly verify?: Task<ReadonlyArray<SinkNote>>
 }
 
-/** An object of the service that can be written to. `Env`: what it needs to write, such as a client. */
+/** An object of the service that can be written to. `Env`: what writing needs, such as a client. */
 export type Sink<Env> = {
   readonly name: string
   readonly schema: JsonSchema
-  /** The sets of attributes that each identify a record; empty: none has to be chosen. */
+  /** The sets of attributes that each identify a record. If empty, the user does not choose one. */
   readonly matchingKeys: ReadonlyArray<ReadonlyArray<string>>
   readonly operations: ReadonlyArray<SinkOperation>
-  /** Called once a run. */
+  /** Called once per run. */
   readonly open: (env: Env) => TaskEither<Failure, OpenSink<unknown>>
 }
 
-/** Declares a sink; the compiler checks the matching keys against the type of the codec. */
+/** Declares a sink. The compiler checks the matching keys against the codec's type. */
 export const defineSink = <Env, A>(sink: {
   readonly name: string
   readonly codec: t.Type<A, unknown>

@@ -13,32 +13,35 @@ import { redactFailure } from './redact'
 import { defined } from './schema'
 import type { HoldsRows, Stream } from './stream'
 
-/** A request that was answered, for the log: its operation, HTTP status and duration in milliseconds. */
+/** An answered request, for the log: its operation, HTTP status and duration in milliseconds. */
 type RequestReport = { readonly operation: string; readonly status: number; readonly millis: number }
 
 export type ConnectOptions = {
   /** Aborted when the run is stopped. */
   readonly stop: AbortSignal
-  /** The environment variables, which may name proxies. */
+  /** The environment variables, which may configure proxies. */
   readonly variables: CommandIo['env']
   readonly onRequest?: (report: RequestReport) => void
   /** Receives what a person should know about the connection. */
   readonly onNotice: (message: string) => void
 }
 
-/** Whose data a source reads. Each state carries the fingerprint, so that it is not given to another service. */
+/**
+ * The service, and the account there, whose data a source reads. Each state carries the fingerprint, so that it is not
+ * used with another service.
+ */
 export type ServiceIdentity = {
   /** For people. */
   readonly address: string
-  /** A hash of the address; with a dot and a second hash where an account is known by its name. Holds no secret. */
+  /** A hash of the address, followed by a dot and a second hash if the account's name is known. Holds no secret. */
   readonly fingerprint: string
 }
 
 const hashText = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
 /**
- * The identity of the service at a URL. The case of the host, a default port and slashes at the end make no difference.
- * `account`: a name, no secret.
+ * The identity of the service at a URL. Ignores the case of the host, a default port and trailing slashes. `account`: a
+ * name, not a secret.
  */
 export const identifyService = (url: string, account: string | undefined): ServiceIdentity => {
   const { protocol, hostname, port, pathname } = new URL(url)
@@ -50,7 +53,7 @@ export const identifyService = (url: string, account: string | undefined): Servi
   }
 }
 
-/** Whether two fingerprints are of one service; accounts differ only where both are known. */
+/** True if two fingerprints are of the same service. Accounts are compared only if both are known. */
 export const isSameService = (a: string, b: string): boolean => {
   const [[addressA, accountA], [addressB, accountB]] = [a.split('.'), b.split('.')]
   return addressA === addressB && (accountA === undefined || accountB === undefined || accountA === accountB)
@@ -76,7 +79,7 @@ const isForeignState = (state: unknown, service: ServiceIdentity | undefined): b
   return service !== undefined && fingerprint !== undefined && !isSameService(fingerprint, service.fingerprint)
 }
 
-/** The states, or a failure that names the first stream whose state is of another service. */
+/** The states, or a failure that names the first stream whose state is from another service. */
 export const checkStateServices = (
   states: SourceState,
   service: ServiceIdentity | undefined,
@@ -96,18 +99,18 @@ const foreignStateFailure = (stream: string, address: string) =>
 
 /** A source that is connected to its service. */
 export type OpenSource<Env> = Partial<Pick<ReadRun<Env>, 'onWait'>> & {
-  /** In the order in which they are read. */
+  /** In reading order. */
   readonly streams: ReadonlyArray<Stream<Env>>
   readonly env: Env
-  /** Without it, states are taken from anywhere. */
+  /** Without it, a state from any service is accepted. */
   readonly service?: ServiceIdentity
   readonly close?: () => Promise<void>
 }
 
-/** Receives each message of a run; the run goes on when it resolves. */
+/** Receives each message of a run. The run continues when it resolves. */
 export type MessageConsumer = (message: Message) => Promise<void>
 
-/** What a check found that succeeded. Each is a sentence; a warning is also printed by itself. */
+/** The findings of a successful check, each a sentence. Warnings are also printed separately. */
 type SourceCheckReport = { readonly warnings: ReadonlyArray<string>; readonly findings: ReadonlyArray<string> }
 
 /** A source as the commands of both protocols run it. Each function may throw a `CommandError`. */
@@ -118,7 +121,7 @@ export type SourceProgram<Config, Env> = {
   readonly subject: string
   readonly version: () => string
   readonly format: ConfigFormat<Config>
-  /** The streams with the settings of a config; without a config, with the default settings. */
+  /** The streams under the settings of a config; without a config, under the default settings. */
   readonly listStreams: (
     protocol: 'airbyte' | 'singer',
     config: Config | undefined,
@@ -130,17 +133,15 @@ export type SourceProgram<Config, Env> = {
   ) => Promise<OpenSource<Env>>
   /** Resolves if the config works. */
   readonly check: (config: Config, stop: AbortSignal, variables: CommandIo['env']) => Promise<SourceCheckReport>
-  /** Whether a full refresh ends with a message that all other rows are gone (Singer's ACTIVATE_VERSION). */
+  /** A full refresh ends with a message that all other rows are gone (Singer's ACTIVATE_VERSION). */
   readonly sendsTableVersions?: (config: Config) => boolean
-  /**
-   * What to write into the config so that an attribute inside an object does not leave; undefined where nothing helps.
-   */
+  /** The config setting that leaves out an attribute inside an object; undefined if there is none. */
   readonly explainWithholding?: (stream: string, path: ReadonlyArray<string>) => Promise<string | undefined>
   /** A second consumer of the messages of a read. */
   readonly openCopy?: (config: Config) => Promise<MessageCopy | undefined>
 }
 
-/** A second consumer of the messages of a read, and whether it holds rows of a stream. */
+/** A second consumer of the messages of a read. It also knows which streams it holds rows of. */
 export type MessageCopy = {
   readonly write: MessageConsumer
   readonly finish: () => Promise<unknown>
@@ -150,27 +151,27 @@ export type MessageCopy = {
 /** How a run ended: every stream finished, at least one failed, or a signal stopped the run. */
 export type ReadOutcome = 'complete' | 'failed' | 'stopped'
 
-/** The state that a read is given, over both protocols. */
+/** The option `--state`, the same in both protocols. */
 export const stateOption = {
   type: 'string',
   value: 'FILE',
   help: 'The state to continue from; everything is read if left out',
 } as const satisfies CommandOption
 
-/** What a run reads, and from where it goes on. `order`: the streams in another order than the source's. */
+/** What a run reads, and from where it continues. `order`: the streams in a different order than the source's. */
 type ReadSelection<Env> = Pick<ReadRun<Env>, 'catalog' | 'state' | 'previous' | 'holdsRows' | 'derives'> & {
   readonly order?: ReadonlyArray<Stream<Env>>
 }
 
 /**
- * The most records of a stream, on average of those that are read together, or milliseconds between two states: a
- * killed run loses no more than that.
+ * The maximum between two states: records of a stream (on average over the streams that are read together), and
+ * milliseconds. A killed run loses no more than that.
  */
 const checkpointInterval = { records: 5_000, millis: 30_000 }
 
 const neverWait = (): (() => void) => () => undefined
 
-/** The streams that the catalog wants incrementally and that can only be read in full. */
+/** The streams that the catalog requests incrementally, although they can only be read in full. */
 const listFullOnly = <Env>(streams: ReadonlyArray<Stream<Env>>, catalog: Catalog): ReadonlyArray<string> =>
   catalog.flatMap(({ name, syncMode }) => {
     const stream = streams.find((each) => each.name === name)
@@ -178,8 +179,8 @@ const listFullOnly = <Env>(streams: ReadonlyArray<Stream<Env>>, catalog: Catalog
   })
 
 /**
- * Reads the selected streams and passes each message, without secrets, to each consumer. A stream with the state of
- * another service fails.
+ * Reads the selected streams and passes each message, with secrets redacted, to each consumer. A stream whose state is
+ * from another service fails.
  */
 export const consumeMessages = async <Env>(
   io: Pick<CommandIo, 'stop' | 'redactText'>,
@@ -221,7 +222,7 @@ export const consumeMessages = async <Env>(
   return io.stop.aborted ? 'stopped' : failed ? 'failed' : 'complete'
 }
 
-/** The message with its texts redacted; records and states are data and stay as they are. */
+/** The message with its texts redacted. Records and states are data and stay unchanged. */
 const redactMessage = (redact: (text: string) => string, message: Message): Message => {
   if (message._tag === 'Failed') return { ...message, failure: redactFailure(redact, message.failure) }
   return message._tag === 'Log' ? { ...message, message: redact(message.message) } : message

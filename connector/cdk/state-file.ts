@@ -9,7 +9,7 @@ import { parseJson } from './json/parse'
 import { decodeValue, formatIssues } from './json/validate'
 import { nullish } from './schema'
 
-/** The object or list that a text holds as JSON: some platforms keep a state, or a part of one, as text. */
+/** Parses the object or list in a JSON string, because some platforms store a state, or parts of it, as strings. */
 const parseText = (value: unknown): unknown =>
   typeof value === 'string' && /^\s*[[{]/.test(value)
     ? pipe(
@@ -26,7 +26,7 @@ const parseTexts = (value: unknown): unknown => {
 }
 
 /**
- * The value of a Singer state: the value itself, a printed STATE line, or the output of `meltano state get`; none for
+ * The value of a Singer state: the value itself, a printed STATE line, or the output of `meltano state get`. None for
  * anything else.
  */
 const findSingerState = (text: unknown): O.Option<Readonly<Record<string, unknown>>> => {
@@ -58,7 +58,7 @@ const StateMessage = t.type({
   data: nullish(t.UnknownRecord),
 })
 
-/** A state message with its parts that came as text parsed. */
+/** A state message whose parts are parsed if they are strings. */
 const parseMessageTexts = (message: unknown): unknown => {
   const given = parseTexts(message)
   return t.UnknownRecord.is(given) && 'data' in given ? { ...given, data: parseTexts(given.data) } : given
@@ -80,14 +80,14 @@ export const decodeAirbyteState = (value: unknown): E.Either<Failure, SourceStat
   )
 }
 
-/** An object of states by the names of their streams. */
+/** An object of states by stream name. */
 const decodeLegacyState = (value: Readonly<Record<string, unknown>>): E.Either<Failure, SourceState> => {
   const wrongName = Object.keys(value).find((name) => value[name] !== null && !t.UnknownRecord.is(value[name]))
   return wrongName === undefined
     ? E.right(value)
     : E.left(
         configFailure(
-          `The state is wrong: ${wrongName} is no state of a stream. Give the ` +
+          `The state is wrong: ${wrongName} is not the state of a stream. Give the ` +
             'states that a run printed, or the output of feedback state export.',
         ),
       )
@@ -123,8 +123,8 @@ const decodeStateItem = (text: unknown): E.Either<Failure, SourceState> => {
 }
 
 /**
- * A state file as `read --state` takes it: a JSON array of state messages, one a line. `state`: JSON text, which is
- * kept as it is.
+ * A state file as `read --state` accepts it: a JSON array with one state message per line. `state`: JSON text, which
+ * stays unchanged.
  */
 export const formatStateFile = (states: ReadonlyArray<{ readonly stream: string; readonly state: string }>): string => {
   const messages = states.map(
@@ -164,7 +164,7 @@ export const decodeSingerState = (given: unknown): E.Either<Failure, SingerState
     ),
   )
 
-/** `whole` with these bookmarks, which replace those of the same streams. */
+/** `whole` with these bookmarks replacing those of the same streams. */
 export const replaceBookmarks = (
   whole: SingerState['value'],
   bookmarks: SourceState,

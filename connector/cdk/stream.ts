@@ -14,47 +14,49 @@ export const tombstoneColumnNames: ReadonlyArray<string> = ['_ab_cdc_deleted_at'
 /** The rows that a stream sends for an item. */
 export type Projection<Item> = (item: Item) => ReadonlyArray<Row>
 
-/** A selected stream as its reader sees it: its last state, and how an item becomes its rows. */
+/** A selected stream as its reader sees it: its last state, and the projection from items to rows. */
 export type StreamRequest<Item> = {
   readonly stream: string
   readonly syncMode: SyncMode
-  /** The stream's last state, as the run was given it; none on a first run. */
+  /** The last state given to the run; none on a first run. */
   readonly state: Option<unknown>
-  /** The top-level attributes to send; none: all of them. */
+  /** The top-level attributes to send; all of them if none. */
   readonly attributes: Option<ReadonlySet<string>>
   readonly project: Projection<Item>
-  /** Whether the caller makes the stream's rows itself, of the records that the reader sends as `SharedRows`. */
+  /** The caller makes the stream's rows itself, from the `SharedRows` that the reader sends. */
   readonly derives?: boolean
-  /** Whether a complete read removes the rows that it does not bring, unless it goes on from a state. */
+  /** A complete read removes the rows that it did not send, unless it continues from a state. */
   readonly replaces?: boolean
-  /** The stream's last state as the caller has it, also where the run does not go on from it. */
+  /** The caller's last state of the stream, even if the run does not continue from it. */
   readonly previous?: unknown
-  /** Whether the caller's own tables hold rows of these streams. */
+  /** Resolves to true if the caller's own tables hold rows of these streams. */
   readonly holdsRows?: HoldsRows
 }
 
-/** Whether tables that a run writes hold rows of any of these streams, what the run has sent included. */
+/**
+ * Resolves to true if the tables that a run writes hold rows of any of these streams, including rows sent in this run.
+ */
 export type HoldsRows = (streams: ReadonlyArray<string>) => Promise<boolean>
 
 /**
- * What happens while a reader reads. A checkpoint covers all rows before it and none after it. Its state is built
- * when it is sent; the reader may have read on by then, so `state` must not read variables that change.
+ * The events of a reader. A checkpoint covers all rows before it and none after it. Its state is built when it is sent.
+ * The reader may have read on by then, so `state` must not read variables that change.
  */
 export type ReaderEvent =
-  /** `total`: how many rows the stream sends in this run, if its reader knows that with the first of them. */
+  /** `total`: how many rows the stream sends in this run, if its reader knows that when it sends the first one. */
   | { readonly _tag: 'Rows'; readonly stream: string; readonly rows: ReadonlyArray<Row>; readonly total?: number }
-  /** Records that belong to all of these streams, which derive their rows. */
+  /** Records that all these streams derive their rows from. */
   | (Omit<SharedRecords, '_tag' | 'at'> & { readonly _tag: 'SharedRows' })
   | { readonly _tag: 'Checkpoint'; readonly stream: string; readonly state: () => unknown }
-  /** `skipped`: a stream that has nothing to read, for the reason in the message. */
+  /** `skipped`: a stream with nothing to read; the message gives the reason. */
   | { readonly _tag: 'Note'; readonly level: LogLevel; readonly message: string; readonly skipped?: string }
-  /** Only this stream ends; the other streams of the reader go on. */
+  /** Only this stream ends; the reader's other streams continue. */
   | { readonly _tag: 'Failed'; readonly stream: string; readonly failure: Failure }
 
 /** Reads the service once for all selected streams that share it. `Env`: what it reads from. */
 export type Reader<Env, Item> = {
   readonly name: string
-  /** Whether it is read after all others, also where a run begins with the stream that was interrupted. */
+  /** It is read after all others, even in a run that starts with the stream that was interrupted. */
   readonly isLast?: true
   readonly read: (env: Env) => (requests: ReadonlyArray<StreamRequest<Item>>) => Feed<Failure, ReaderEvent>
 }
@@ -69,12 +71,13 @@ export type Stream<Env> = {
   /** The selected streams with the same reader object are read together. */
   readonly reader: Reader<Env, unknown>
   readonly projector: () => Projection<unknown>
-  /** How its rows are made of the records of its reader, where a consumer can make them too. */
+  /** How its rows are made from its reader's records, if a consumer can make them too. */
   readonly derivation?: Derivation
 }
 
 /**
- * Declares a stream; the compiler checks key and cursor against the codec. Without a cursor it is full refresh only.
+ * Declares a stream. The compiler checks key and cursor against the codec. A stream without a cursor is full refresh
+ * only.
  */
 export const defineStream = <Env, Item, A>(
   declared: {
@@ -86,7 +89,7 @@ export const defineStream = <Env, Item, A>(
     readonly derivation?: Derivation
   } & (
     | { readonly project: Projection<Item> }
-    /** Creates a projection for each run, for one that remembers items. */
+    /** Creates a projection for each run, if it must remember items. */
     | { readonly projector: () => Projection<Item> }
   ),
 ): Stream<Env> => ({
@@ -100,10 +103,10 @@ export const defineStream = <Env, Item, A>(
   projector: ('projector' in declared ? declared.projector : () => declared.project) as () => Projection<unknown>,
 })
 
-/** An object as the row of a record; a bigint is printed as an integer. */
+/** An object as a row; a bigint is printed as an integer. */
 export const encodeRow = (value: object): Row => ({ json: Buffer.from(printExactJson(value)) })
 
-/** An object with the selected top-level attributes alone; with all of them if there is no selection. */
+/** An object with only the selected top-level attributes, or with all of them if there is no selection. */
 export const pickAttributes =
   (attributes: Option<ReadonlySet<string>>) =>
   <A extends object>(value: A): Partial<A> =>

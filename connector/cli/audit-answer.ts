@@ -26,7 +26,7 @@ export const answerOption = {
     'other option',
 } as const
 
-/** What `feedback audit --answer FILE` runs. */
+/** The command behind `feedback audit --answer FILE`. */
 export const answerCommand = defineCommand({
   name: 'audit --answer',
   summary: 'Says what the answer of a statement of an audit means.',
@@ -60,7 +60,7 @@ type NamedDifference = {
   readonly dimensions: DimensionDifference
 }
 
-/** What an answer names, which must be reviews, rows of entities or dimensions, as `of` says. */
+/** The rows that an answer names. They must be reviews, rows of entities or dimensions, as `of` requires. */
 export const readDifferences = async <Of extends keyof NamedDifference>(
   io: CommandIo,
   path: string,

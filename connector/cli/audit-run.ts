@@ -54,7 +54,7 @@ import { writeOutputFile } from './output-file'
 import { formatJson } from './table'
 
 /**
- * The states of the last load; undefined if they are not given. Rejects those of another service, or without the
+ * The states of the last load; undefined if none are given. Rejects states of another service, and states without the
  * stream.
  */
 export const readStates = async (
@@ -70,19 +70,18 @@ export const readStates = async (
   return states
 }
 
-/** `forgotten`: the file with the tombstones of what was forgotten. */
+/** `forgotten`: the file that records what was forgotten. */
 type AuditOptions = Readonly<Record<'folder' | 'out' | 'forgotten', string | undefined>> & {
   readonly stream: string
-  /** The states that the last load ended with; undefined if they are not given. */
+  /** The states at the end of the last load; undefined if none are given. */
   readonly states: SourceState | undefined
-  /** The file of the answer whose rows are repaired; undefined: a statement is printed. */
+  /** The answer file whose rows are repaired; undefined to print a statement. */
   readonly repair: string | undefined
   readonly json: boolean
 }
 
 /**
- * Audits a table of what is made of reviews: prints a statement, or writes what repairs the reviews of the file
- * `repair`.
+ * Audits a table made from reviews: prints a statement, or writes files that repair the reviews in the file `repair`.
  */
 export const auditVersions = async (
   io: CommandIo,
@@ -98,7 +97,7 @@ export const auditVersions = async (
     readonly bucketCount: number
     readonly buckets: ReadonlyArray<number> | undefined
     readonly load: AuditedLoad
-    /** The file for a seed of dbt, instead of a statement. */
+    /** Writes this file, a dbt seed, instead of a statement. */
     readonly seed: string | undefined
   },
 ): Promise<void> => {
@@ -128,7 +127,7 @@ export const auditVersions = async (
   )
 }
 
-/** The statement about all buckets, or about the reviews of some. */
+/** The statement about all buckets, or about the reviews in some of them. */
 const describeVersions = async (
   table: AuditedTable,
   { scope, reviews, rows, listBuckets, listReviews }: Expected,
@@ -152,7 +151,10 @@ const describeVersions = async (
   }
 }
 
-/** Audits a table of what reviews name: prints a statement, or writes what repairs the rows of the file `repair`. */
+/**
+ * Audits a table of what reviews refer to: prints a statement, or writes files that repair the rows in the file
+ * `repair`.
+ */
 export const auditDimensions = async (
   io: CommandIo,
   source: SourceEnv,
@@ -163,7 +165,7 @@ export const auditDimensions = async (
     repair,
     ...options
   }: AuditOptions & {
-    /** What is compared beside the key, such as the name. */
+    /** The attributes that are compared beside the key, such as the name. */
     readonly attributes: ReadonlyArray<string>
     readonly load: AuditedLoad
   },
@@ -182,7 +184,7 @@ export const auditDimensions = async (
     const found = expected.dimensions.get(dimension)
     return found === undefined ? [] : [{ modifiedTime: found.version, mentionTime: undefined }]
   })
-  // Everything since the oldest is read again: a part of it could bring an older name back.
+  // Everything since the oldest one is read again, because reading only part of it could bring an older name back.
   const missed = { versions, newer: 0, cutoff: expected.cutoff }
   await writeRepairFiles(io, options.folder, {
     deletions: deleteDimensionStatement(table, differences),
@@ -215,7 +217,7 @@ const writeRepairFiles = async (
   )
 }
 
-/** Prints a statement, or all that is known of it as JSON. */
+/** Prints a statement, or the statement and its numbers as JSON. */
 const printStatement = async (
   io: CommandIo,
   { out, json }: Pick<AuditOptions, 'out' | 'json'>,
@@ -225,10 +227,12 @@ const printStatement = async (
   await (out === undefined ? io.print(text) : writeOutputFile(out, text))
 }
 
-/** Where the rows that do not fit into memory go. */
+/** The file for rows that do not fit into memory. */
 const createSpillPath = (): string => join(tmpdir(), `feedback-audit.${randomUUID()}`)
 
-/** Audits a table of a stream by entity: prints a statement, or writes what repairs the rows of the file `repair`. */
+/**
+ * Audits a table of a stream by entity: prints a statement, or writes files that repair the rows in the file `repair`.
+ */
 export const auditFeedback = async (
   io: CommandIo,
   source: SourceEnv,
@@ -241,7 +245,7 @@ export const auditFeedback = async (
   }: AuditOptions & {
     readonly window: AuditWindow
     readonly buckets: ReadonlyArray<string> | undefined
-    /** As of this time. */
+    /** Compare as of this time. */
     readonly cutoff: string | undefined
   },
 ): Promise<void> => {
@@ -265,7 +269,7 @@ export const auditFeedback = async (
     for (const { entity, reason } of scope.leftOut) io.printWarning(`${entity} is left out: ${reason}.`)
     if (differences === undefined) return printStatement(io, options, await describeFeedback(table, expected, buckets))
     if (differences.length === 0) return io.printWarning('There is nothing to repair.')
-    // Without a state, the one that reading everything has just ended with, as of the cutoff.
+    // Without a given state: the state at the end of the read that just finished, as of the cutoff.
     const state = given?.[stream] ?? service.state()
     const reached = given === undefined && cutoff !== undefined ? scope.entities : []
     const oldest = new Map([
@@ -280,7 +284,7 @@ export const auditFeedback = async (
   })
 }
 
-/** The statement about all windows, or about the rows of some. */
+/** The statement about all windows, or about the rows in some of them. */
 const describeFeedback = async (
   table: AuditedTable,
   { scope, rows, listGroups, listRows }: ExpectedFeedback,

@@ -232,7 +232,7 @@ const statementCommand = defineCommand({
   },
 })
 
-/** An answer is read without a service, so it needs none of the options of a statement. */
+/** An answer is read without a service, so it needs none of a statement's options. */
 export const auditCommand: Command = {
   ...statementCommand,
   options: { ...statementCommand.options, answer: answerOption },
@@ -273,7 +273,7 @@ const readTable = (options: TableOptions, hasTombstones: boolean): AuditedTable 
     }),
   })
 
-/** What is compared of the content of a row; undefined: nothing. */
+/** The content of a row to compare; undefined for none. */
 const readContent = (
   { stream, deep, without }: { readonly stream: string; readonly deep: boolean; readonly without: string | undefined },
   streams: ConfiguredSource['streams'],
@@ -285,7 +285,9 @@ const readContent = (
   throw verbUsageError('feedback audit', `: --without ${E.isLeft(chosen) ? `must be ${chosen.left}` : 'needs --deep'}.`)
 }
 
-/** What is compared of a dimension beside its key. Rejects one that does not come from reviews. */
+/**
+ * The attributes of a dimension that are compared beside its key. Rejects a dimension that does not come from reviews.
+ */
 const listDimensionAttributes = (name: string, { env, streams }: ConfiguredSource): ReadonlyArray<string> => {
   const stream = streams.find((other) => other.name === name)
   if (stream === undefined || isLookupStream(stream) || (name === 'sources' && env.sourceLookup !== undefined))
@@ -298,7 +300,7 @@ const listDimensionAttributes = (name: string, { env, streams }: ConfiguredSourc
   return ['name', 'npi'].filter((attribute) => attribute in ((stream.schema.properties ?? {}) as object))
 }
 
-/** After which load the table is held against the service. */
+/** The load that the table is compared after. */
 const planLoad = (
   source: SourceEnv,
   { stream, cutoff }: { readonly stream: string; readonly cutoff: string | undefined },

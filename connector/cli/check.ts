@@ -15,7 +15,7 @@ import { loadSourceConfig } from './configured-source'
 import { configOption, formatNextSteps, selectOption } from './options'
 import { escapeControls, formatJson, formatTable, paintText } from './table'
 
-/** A step of the check: the configuration comes first. */
+/** A step of the check. The configuration comes first. */
 type ReportedStep = Omit<CheckStep, 'check'> & { readonly check: CheckStep['check'] | 'configuration' }
 
 type CheckReport = {
@@ -65,7 +65,7 @@ const redactText = (io: CommandIo, failure: Failure): Failure => ({
   message: io.redactText(failure.message),
 })
 
-/** A configuration that cannot be used is the only step. */
+/** If the configuration cannot be used, it is the only step. */
 const checkAll = async (
   io: CommandIo,
   paths: ReadonlyArray<string>,
@@ -114,7 +114,7 @@ const isResult = (cell: string): cell is keyof typeof resultColors => Object.has
 
 const formatSteps = (io: CommandIo, steps: ReadonlyArray<ReportedStep>): string => {
   const said = new Set<string>()
-  /** The message; where another operation failed for the same reason, that was said. */
+  /** The message, unless another operation already failed for the same reason. */
   const describe = ({ message }: Failure): string => {
     const reason = message.replace(/^[^:]+: /, '')
     if (said.has(reason)) return 'as above'
@@ -141,7 +141,7 @@ const formatFindings = (io: CommandIo, findings: ReadonlyArray<Finding>): string
   )}`
 }
 
-/** On stdout, where they follow what they are about. */
+/** Warnings go to stdout, after the results that they are about. */
 const formatWarnings = (io: CommandIo, warnings: ReadonlyArray<string>): string => {
   const title = paintText(io, 'yellow', 'Warning:')
   return `\n${warnings.map((warning) => `${title} ${escapeControls(io.redactText(warning))}\n`).join('')}`

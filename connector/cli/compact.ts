@@ -12,7 +12,6 @@ const describeSizes = (path: string, before: number, after: number): string => {
     : `${path} has no place to give back: ${formatSize(before)}. It was not changed.\n`
 }
 
-/** What `--keep` asks for. */
 const toKeptVersions = (text = 'newest'): KeptVersions => {
   if (text === 'newest' || text === 'all') return text
   const [, days] = /^(\d{1,5})d$/.exec(text) ?? []

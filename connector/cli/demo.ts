@@ -23,16 +23,16 @@ import { readSandboxFlags } from './sandbox-flags'
 import { useSnapshot } from './snapshot-file'
 import { formatCheckCounts, formatSyncOutcome } from './table'
 
-/** The two files that the demo leaves in the current folder; replaced by each run. */
+/** The two files that the demo leaves in the current folder. Each run replaces them. */
 const snapshotPath = 'feedback-demo.duckdb'
 const reportPath = 'feedback-demo.html'
 
 /**
- * Rows in a page of public reviews and comments; with smaller pages, the demo would spend most of its time on requests.
+ * Rows per page of public reviews and comments. With smaller pages, the demo would spend most of its time on requests.
  */
 const feedbackPageSize = 500
 
-/** They ask the views, where a rating of 0 is none and days are those of the reporting time zone. */
+/** These query the views, in which a rating of 0 is no rating and days follow the reporting time zone. */
 const exampleQueries = [
   `SELECT source_name, count(*) AS reviews, count(rating) AS rated, round(avg(rating), 2) AS mean_rating
     FROM reviews_current
@@ -99,15 +99,15 @@ export const demoCommand = defineCommand({
 })
 
 /**
- * Half an hour before the current month began, in UTC: what changes at such a service belongs to the month that the
- * report is about.
+ * Half an hour before the current month began, in UTC. What changes at a service with this clock belongs to the
+ * reported month.
  */
 const endOfLastMonth = (now: number): number => {
   const date = new Date(now)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) - 30 * 60_000
 }
 
-/** Writes the report beside the snapshot; readable to its owner only, as the snapshot. */
+/** Writes the report beside the snapshot. Like the snapshot, only its owner may read it. */
 const writeReport = async (): Promise<void> => {
   const page = renderReport(
     await useSnapshot(snapshotPath, 'read', (snapshot) => readReport(snapshot, { now: Date.now(), findStateProblem })),
@@ -116,10 +116,10 @@ const writeReport = async (): Promise<void> => {
   await writeFile(reportPath, page, { mode: 0o600 })
 }
 
-/** The path of the command as it can be typed in the current folder. */
+/** The path of the command, as it can be typed in the current folder. */
 const programPath = (): string => relative('.', join(__dirname, '..', 'bin', 'feedback.js'))
 
-/** Lets the service change, and says in numbers that add up what the next sync has to read. */
+/** Changes the service's data, and prints how many rows the next sync must read. The numbers add up. */
 const changeService = async (io: CommandIo, sandbox: Sandbox): Promise<void> => {
   const before = new Map((await sandbox.truth()).reviews.map(({ id, modifiedTime }) => [id, modifiedTime]))
   await sandbox.churn({ change: 300, delete: 100, add: 200 })
@@ -141,18 +141,17 @@ const changeService = async (io: CommandIo, sandbox: Sandbox): Promise<void> => 
 }
 
 /**
- * What the service is like, whether the streams by entity are read too, and the clock of both, in milliseconds since
- * 1970.
+ * What the service resembles, if the streams by entity are read too, and the clock of both, in milliseconds since 1970.
  */
 type DemoChoice = { readonly like: ServiceKind; readonly isFull: boolean; readonly now: () => number }
 
-/** What a sync of the demo reads, and the service that it is compared with. */
+/** What a demo sync reads, and the service that it is compared with. */
 type DemoSync = { readonly source: ConfiguredSource; readonly sandbox: Sandbox; readonly streams: typeof streams }
 
-/** Their requests are many, which a first look need not wait for. */
+/** These need many requests, too many for a first look. */
 const entityStreams = ['comments', 'transparency_reviews', 'entity_ratings']
 
-/** Both syncs with a change of the service between them; returns whether all checks hold. */
+/** Runs two syncs and changes the service's data between them. Returns true if all checks hold. */
 const runSteps = async (io: CommandIo, sandbox: Sandbox, choice: DemoChoice): Promise<boolean> => {
   const { like, isFull, now } = choice
   const opened = getOrThrow(
@@ -182,10 +181,13 @@ const runSteps = async (io: CommandIo, sandbox: Sandbox, choice: DemoChoice): Pr
   }
 }
 
-/** A sync leaves the changes of the last 5 seconds to the next one, so the clock of the service moves on by more. */
+/**
+ * A sync leaves the changes of the last 5 seconds to the next one, so the service's clock moves forward by more than
+ * that.
+ */
 const quietSeconds = 6
 
-/** Runs one sync and verifies its file; returns whether both succeeded. */
+/** Runs one sync and verifies its file. Returns true if both succeeded. */
 const syncAndVerify = async (
   io: CommandIo,
   { source, sandbox, streams }: DemoSync,

@@ -28,7 +28,7 @@ export const diffCommand = defineCommand({
       throw verbUsageError('feedback diff', ' needs two files, or --lake and two versions.')
     const opening = toSnapshotOptions(io, options)
     const onStream = (stream: string) => io.printProgress(stream, progressDelay)
-    // Opening B first reports a missing or foreign file by its own name.
+    // Opening B first makes a missing or foreign file fail under its own name.
     if (options.lake === undefined) await useSnapshot(b, 'read', async () => undefined, opening)
     const streams =
       options.lake === undefined

@@ -34,18 +34,18 @@ import { createDestinationFormat, type DestinationConfig } from '../config'
 import { locationSink, sinks, visitRecordSink } from '../sinks'
 import { configOption, dryRunOption, readPackageVersion, variablePrefix } from './options'
 
-/** The format of the destination's configuration, whose mapping has a key for each attribute of the sinks. */
+/** The format of the destination's configuration. Its mapping has a key for each attribute of the sinks. */
 export const destinationFormat: ConfigFormat<DestinationConfig> = createDestinationFormat({
   visit_records: visitRecordSink.schema,
   locations: locationSink.schema,
 })
 
-/** Loaded when a command runs: `spec` and `--help` do without the engine. */
+/** Loaded when a command runs, because `spec` and `--help` do not need the engine. */
 const loadRuntime = () => import('../runtime/index.js')
 
 export const destinationSpecCommand = defineCommand({
   name: 'spec',
-  summary: 'Prints the form of the configuration.',
+  summary: 'Prints the configuration schema.',
   options: {},
   run: async (io) => {
     await io.print(destinationSpecLine(destinationFormat.spec, destinationFormat.documentationUrl))
@@ -133,11 +133,11 @@ const loadCatalog = async (path: string, config: DestinationConfig): Promise<Con
     ),
   )
 
-/** The operation that a stream asks for, where it asks for one other than to append. */
+/** The operation that a stream requests, if it is not append. */
 const requestedOperation = ({ destinationSyncMode: mode }: ConfiguredStream) =>
   mode === 'update' || mode === 'soft_delete' ? mode : undefined
 
-/** Every object can be appended to; any other operation must be one that the object offers. */
+/** Every object supports append. Any other operation must be one that the object offers. */
 const checkOperations = (catalog: ConfiguredCatalog): E.Either<Failure, ConfiguredCatalog> => {
   const wrong = catalog.find((stream) => {
     const sink = sinks.find(({ name }) => name === toInputStream(stream).objectName)

@@ -16,22 +16,22 @@ import { type SourceConfig, sourceFormat } from '../config'
 import type { SourceEnv } from '../streams'
 import { readPackageVersion } from './options'
 
-/** Loaded when a command runs: `spec` and `--help` do without the HTTP client. */
+/** Loaded when a command runs, because `spec` and `--help` do not need the HTTP client. */
 const loadRuntime = () => import('../runtime/index.js')
 
-/** Loaded only for a copy: it brings DuckDB, which doubles the time that a command takes to start. */
+/** Loaded only for a copy, because it loads DuckDB, which doubles the start time of a command. */
 const loadSnapshotRoom = () => import('../snapshot/index.js')
 const loadLakeRoom = () => import('../lake/index.js')
 
 /** The columns in which the protocols mark a deleted row. */
 const deletedAtColumns = { airbyte: '_ab_cdc_deleted_at', singer: '_sdc_deleted_at' } as const
 
-/** The messages that wait for a reason to create the file of a copy: more would take memory. */
+/** How many messages may be kept in memory before a copy's file is created. */
 const maxWaitingMessages = 100
 
 /**
- * Writes the messages of a run also into a DuckDB file: the config's `snapshot_path`. A file that does not exist yet is
- * created with the first rows or the end of a stream, so that a run that fails at once, as with a wrong token, leaves
+ * Also writes the messages of a run into a DuckDB file, the config's `snapshot_path`. A new file is created with the
+ * first rows or the end of a stream, so that a run that fails at once, for example because of a wrong token, creates
  * none.
  */
 const openSnapshotCopy = async (
@@ -69,7 +69,7 @@ const openSnapshotCopy = async (
   }
 }
 
-/** The Feedback Data Service as the commands of both protocols read it. */
+/** The Feedback Data Service, as the commands of both protocols read it. */
 export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
   name: 'feedback',
   subject: 'the Feedback Data Service',

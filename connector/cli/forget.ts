@@ -5,14 +5,14 @@ import { placeOptions, requirePlace, verbUsageError } from './options'
 import { toSnapshotOptions } from './snapshot-file'
 import { formatJson, formatTable } from './table'
 
-/** The ids of an option that may be given several times, each with several of them. */
+/** The ids in an option that may be repeated and may list several ids each time. */
 const readIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...new Set(texts.flatMap((text) => text.split(/[,\s]/)).filter((id) => id !== '')),
 ]
 
 const readReviewIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
   readIds(texts).map((id, index) => {
-    // The id itself stays out of the message, which may end in a log.
+    // The message does not quote the id, because it may end up in a log.
     if (!/^-?\d{1,19}$/.test(id))
       throw verbUsageError(
         'feedback forget',

@@ -11,7 +11,7 @@ export const forgottenOption = {
     'although the service has them',
 } as const
 
-/** Leaves out of what an audit reads of the service what was forgotten in a file, and says how much that was. */
+/** Excludes rows that were forgotten in a file from what an audit reads of the service, and reports how many. */
 export const withoutForgotten = async (io: CommandIo, path: string | undefined) => {
   if (path === undefined)
     return { versions: (service: ServiceVersions) => service, feedback: (service: ServiceFeedback) => service }

@@ -3,7 +3,7 @@ import { suggestName, usageError } from '../cdk'
 export const rowFormats = ['table', 'csv', 'json', 'jsonl', 'markdown', 'parquet'] as const
 export type RowFormat = (typeof rowFormats)[number]
 
-/** The ending of a file's name, such as csv, in small letters; empty without a file or an ending. */
+/** The extension of a file name in lower case, such as csv; empty without a file or an extension. */
 const readEnding = (path: string | undefined): string => /\.(\w+)$/.exec(path ?? '')?.[1]?.toLowerCase() ?? ''
 const rowEndings: Readonly<Record<string, RowFormat>> = {
   csv: 'csv',
@@ -16,7 +16,7 @@ const rowEndings: Readonly<Record<string, RowFormat>> = {
 
 const isFormat = (name: string): name is RowFormat => rowFormats.some((format) => format === name)
 
-/** The format that the options of a query ask for, else that of the ending of its file, else a table. */
+/** The format that a query's options name, or else the extension of its file, or else a table. */
 export const chooseRowFormat = (options: {
   readonly format: string | undefined
   readonly json: boolean
@@ -47,10 +47,10 @@ const reportEndings: Readonly<Record<string, ReportFormat>> = {
   csv: 'csv',
 }
 
-/** What the user would open with a program that cannot read a report. */
+/** Extensions of files that the user would open with a program that cannot read a report. */
 const otherEndings = ['pdf', 'xls', 'xlsx', 'doc', 'docx', 'txt', 'tsv', 'jsonl', 'parquet', 'xml']
 
-/** The format that the options of a report ask for, else that of the ending of its file, else the page. */
+/** The format that a report's options name, or else the extension of its file, or else the page. */
 export const chooseReportFormat = (options: {
   readonly format: string | undefined
   readonly json: boolean

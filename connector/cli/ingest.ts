@@ -33,7 +33,7 @@ import { useSnapshot } from './snapshot-file'
 import { escapeControls } from './table'
 
 /**
- * The configured catalog in a file; undefined without a file. Rejects with `CommandError` for a stream of another
+ * The configured catalog in a file; undefined without a file. Rejects with a `CommandError` for a stream of another
  * source.
  */
 export const loadInputCatalog = async (path: string | undefined): Promise<ConfiguredCatalog | undefined> => {
@@ -45,7 +45,7 @@ export const loadInputCatalog = async (path: string | undefined): Promise<Config
   return catalog
 }
 
-/** A snapshot is one of our service: other tools load what other sources send. */
+/** A snapshot holds only our service's data. Other tools load what other sources send. */
 const foreignStreamError = (stream: string, problem: string): CommandError =>
   new CommandError(
     configFailure(
@@ -61,7 +61,7 @@ const refuseForeign = (message: Message): void => {
   if (problem !== undefined) throw foreignStreamError(message.stream.name, problem)
 }
 
-/** Without a catalog our own streams are known; their records are merged into their tables. */
+/** Without a catalog, only our own streams are known. Their records are merged into their tables. */
 const ownCatalog: ConfiguredCatalog = declaredStreams.map((stream) => toConfiguredStream(stream, 'incremental'))
 const undeclaredStreamFailure = (stream: string): Failure =>
   foreignStreamError(stream, `no stream of ours is called ${stream}`).failure
@@ -72,7 +72,7 @@ const unconfiguredStreamFailure = (stream: string): Failure =>
   )
 
 type IngestOptions = {
-  /** Each file is a run of its own; without a file, stdin is one run. */
+  /** Each file is a separate run; without files, stdin is one run. */
   readonly files: ReadonlyArray<string>
   readonly catalog: ConfiguredCatalog | undefined
   readonly history: boolean
@@ -82,7 +82,7 @@ type IngestOptions = {
 type InputPiece = { readonly messages: ReadonlyArray<Message>; readonly isEnd: boolean }
 
 /**
- * The messages of each input. Rejects with `CommandError` for an input without any, and for a stream of another
+ * The messages of each input. Rejects with a `CommandError` for an input without messages, and for a stream of another
  * source.
  */
 async function* readInputs(
@@ -152,7 +152,7 @@ const ingestPieces = async (
   return summaries
 }
 
-/** The pieces of an input up to the first with a message. */
+/** The pieces of an input up to the first one with a message. */
 const readFirst = async (pieces: AsyncGenerator<InputPiece>): Promise<ReadonlyArray<InputPiece>> => {
   const first: InputPiece[] = []
   for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) {
@@ -163,8 +163,8 @@ const readFirst = async (pieces: AsyncGenerator<InputPiece>): Promise<ReadonlyAr
 }
 
 /**
- * Writes the messages of each input into the file, and gives it to `body` with what was loaded. The file is opened
- * once messages have come, so that an input of another source makes none.
+ * Writes the messages of each input into the file, then calls `body` with the file and what was loaded. The file is
+ * opened only once messages have arrived, so that input of another source does not create one.
  */
 export const ingestInputs = async <A>(
   io: CommandIo,
@@ -203,7 +203,7 @@ async function* readFileBytes(path: string): AsyncIterable<Uint8Array> {
   }
 }
 
-/** The same bytes; decompressed if they begin as gzip does. */
+/** The bytes, decompressed if they start like gzip. */
 async function* decompressBytes(input: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const chunks = input[Symbol.asyncIterator]()
   const first = await chunks.next()

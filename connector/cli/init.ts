@@ -18,7 +18,7 @@ import { createSource } from '../runtime'
 import { formatNextSteps, variablePrefix } from './options'
 import { formatJson } from './table'
 
-/** The kinds of credentials: which key of theirs is secret, and how it is asked for. */
+/** The types of credentials, with the secret key of each and how to ask for it. */
 const credentialKinds = {
   access_token: { secretKey: 'access_token', secretName: 'access token' },
   application: { secretKey: 'application_secret', secretName: 'application secret' },
@@ -109,7 +109,7 @@ const formatOutcome = (path: string, variable: string | undefined, next: Readonl
       : `${path} is written, without a secret: set the variable ${variable}.`
   }\n${formatNextSteps(next)}`
 
-/** What is wrong with a part of a configuration; the rest is taken to be right. */
+/** The problem with part of a configuration, assuming that the rest is correct. */
 const findProblem = (part: object): string | undefined => {
   const credentials = { auth_type: 'access_token', access_token: 'x' }
   const decoded = sourceFormat.decode({
@@ -125,7 +125,7 @@ const findProblem = (part: object): string | undefined => {
   return undefined
 }
 
-/** Asks a question on the terminal; undefined where there is none. `isSecret`: what is typed is not shown. */
+/** Asks a question on the terminal; undefined if there is none. `isSecret`: the answer is not echoed. */
 type Prompter = {
   readonly ask: ((question: string, isSecret?: boolean) => Promise<string>) | undefined
   readonly say: (line: string) => void
@@ -137,7 +137,7 @@ const createPrompter = (io: CommandIo): Prompter => {
   return {
     say: io.printWarning,
     ask: async (question, isSecret = false) => {
-      // Before the question, since a secret may be pasted as soon as it stands there.
+      // Set before the question is printed, because a secret may be pasted as soon as it appears.
       io.setEcho(!isSecret)
       try {
         io.printWarning(`${question}:`)
@@ -170,13 +170,13 @@ const createLineReader = (input: AsyncIterable<Uint8Array>): (() => Promise<stri
       const next = await chunks.next()
       if (next.done === true)
         throw usageError('The input has ended before every question was answered. Nothing was written.')
-      // An arrow key would become part of a secret that nobody sees.
+      // An arrow key would otherwise become part of a secret that nobody can see.
       pending = [...stripVTControlCharacters(decoder.decode(next.value, { stream: true }))]
     }
   }
 }
 
-/** The value that was given, or the first right answer to the question. Enter, or no terminal, means the default. */
+/** The given value, or the first valid answer to the question. Enter, or a missing terminal, means the default. */
 const askValid = async (
   { ask, say }: Prompter,
   given: string | undefined,
@@ -247,7 +247,7 @@ const askApplication = async (prompter: Prompter, given: InitOptions) => {
   }
 }
 
-/** The secret to write into the file; undefined where a variable keeps it. */
+/** The secret to write into the file; undefined if a variable holds it. */
 const takeSecret = async (
   io: CommandIo,
   prompter: Prompter,
@@ -290,7 +290,7 @@ const readSecret = async (io: CommandIo, path: string): Promise<string> => {
   })
 }
 
-/** Writes a file that only its owner can read; never an existing one, unless it is to be replaced. */
+/** Writes a file that only its owner can read. Replaces an existing file only if `replace` is set. */
 const writePrivateFile = async (path: string, text: string, replace: boolean): Promise<void> => {
   const target = replace ? `${path}.tmp` : path
   try {

@@ -9,13 +9,13 @@ import {
   usageError,
 } from '../cdk'
 
-/** The prefix of the variables that `--config ENV` stands for. */
+/** The prefix of the variables that `--config ENV` reads. */
 export const variablePrefix = 'FEEDBACK'
 
 /** The configuration of the source or the destination. */
 export const configOption = configOptionFor(variablePrefix)
 
-/** For a verb whose output is JSON in any case. */
+/** For verbs whose output is always JSON. */
 export const jsonFailureOption = {
   type: 'boolean',
   help: 'Print a failure as JSON too; the output is JSON in any case',
@@ -32,7 +32,7 @@ export const dryRunOption = {
   help: 'Check and plan everything, send nothing and print no state',
 } as const satisfies CommandOption
 
-/** A snapshot in a file that must exist. */
+/** An existing snapshot file. */
 const dbOption = {
   type: 'string',
   value: 'FILE',
@@ -40,7 +40,7 @@ const dbOption = {
   required: true,
 } as const satisfies CommandOption
 
-/** A snapshot that is written. */
+/** A snapshot file to write. */
 export const outputDbOption = {
   ...dbOption,
   help: 'The DuckDB file; created if it is missing',
@@ -60,10 +60,10 @@ const memoryLimitOption = {
     'at most 1GiB',
 } as const satisfies CommandOption
 
-/** What every verb takes that opens a snapshot; `toSnapshotOptions` reads it. */
+/** The options of every verb that opens a snapshot. `toSnapshotOptions` reads them. */
 export const fileOptions = { wait: waitOption, 'memory-limit': memoryLimitOption } as const
 
-/** What every verb takes that opens a file or a lake; `requirePlace` and `toSnapshotOptions` read it. */
+/** The options of every verb that opens a file or a lake. `requirePlace` and `toSnapshotOptions` read them. */
 export const placeOptions = {
   db: { ...dbOption, required: false },
   lake: {
@@ -100,18 +100,18 @@ export const readPlaceOptions = {
   },
 } as const satisfies CommandOptions
 
-/** The command line of a verb, such as `feedback query`, is wrong: `problem` follows its name. */
+/** The command line of a verb is wrong. `verb`: as in `feedback query`; `problem` follows it in the message. */
 export const verbUsageError = (verb: string, problem: string): CommandError =>
   usageError(`${verb}${problem} See ${verb} --help.`)
 
-/** The number of a version of a lake. */
+/** Parses the version number of a lake. */
 export const toVersion = (option: string, text: string): number => {
   if (!/^\d{1,15}$/.test(text))
     throw usageError(`${option} must be the number of a version of the lake, such as 12, not ${text}.`)
   return Number(text)
 }
 
-/** The file or the lake that the command line names. `verb`: as in `feedback query`. */
+/** The file or lake named on the command line. `verb`: as in `feedback query`. */
 export const requirePlace = (
   verb: string,
   options: {
@@ -174,13 +174,13 @@ export const readPackageVersion = (): string => {
   return manifest.version
 }
 
-/** The commands that a person runs next, as they can be copied. */
+/** The commands to run next, ready to copy. */
 export const formatNextSteps = (commands: ReadonlyArray<string>): string =>
   `Next:\n${commands.map((command) => `  ${command}\n`).join('')}`
 
 /**
- * The value of an option that takes one of a list of words; undefined if the option was left out. `verb`: as in
- * `feedback query`.
+ * The value of an option that takes one of several words; undefined if the option is missing. `verb`: as in `feedback
+ * query`.
  */
 export const readWord = <A extends string>(
   verb: string,
@@ -197,7 +197,6 @@ export const readWord = <A extends string>(
   return word
 }
 
-/** The time zone that `--time-zone` gives. */
 export const readTimeZone = (text: string): string => {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone

@@ -5,7 +5,7 @@ import { CommandError, configFailure } from '../cdk'
 import { isDiskFull, outputFullFailure } from '../snapshot'
 import { errorCode } from './ingest'
 
-/** The file that a path leads to, through symbolic links, though it may not exist yet. */
+/** The file that a path leads to through symbolic links. It may not exist yet. */
 const resolveLinks = async (path: string, linksLeft = 40): Promise<string> => {
   const existing = await realpath(path).catch(() => undefined)
   if (existing !== undefined) return existing
@@ -15,7 +15,7 @@ const resolveLinks = async (path: string, linksLeft = 40): Promise<string> => {
   return parent === path ? path : join(await resolveLinks(parent, linksLeft), basename(path))
 }
 
-/** Whether a file is a DuckDB database, ours or another. */
+/** True if a file is a DuckDB database, ours or not. */
 const isDatabaseFile = async (path: string): Promise<boolean> => {
   const file = await open(path).catch(() => undefined)
   try {
@@ -32,8 +32,8 @@ const isDatabaseFile = async (path: string): Promise<boolean> => {
 }
 
 /**
- * Refuses to write over a database: the snapshot of `db` by whatever path, the files that DuckDB keeps beside it, or
- * another one. Call it while the snapshot is closed, since closing any handle of a file gives up DuckDB's lock.
+ * Refuses to overwrite a database: the snapshot `db` under any path, the files that DuckDB keeps beside it, or another
+ * database. Call it while the snapshot is closed, because closing any handle of a file releases DuckDB's lock.
  */
 export const refuseDatabaseAsOutput = async (out: string, db: string | undefined): Promise<void> => {
   const target = await resolveLinks(resolve(out))
@@ -51,20 +51,20 @@ export const refuseDatabaseAsOutput = async (out: string, db: string | undefined
   if (found?.isFile() && (await isDatabaseFile(target))) refuse('a DuckDB database')
 }
 
-/** A text at once or in pieces, or what writes to a path, where an empty file is. */
+/** A text, whole or in pieces, or a function that writes to the path of an empty file. */
 type OutputContent = string | AsyncIterable<string> | ((path: string) => Promise<void>)
 
 /**
- * Replaces a file at once, so that a reader never sees a part of it. Only its owner can read the file, since it may
- * hold words of patients. What is no file, such as a pipe, is written to. An error of the content itself is thrown as
- * it is.
+ * Replaces a file atomically, so that a reader never sees part of it. Only its owner can read it, since it may hold
+ * patients' words. A path that is not a file, such as a pipe, is written to directly. Errors of the content itself are
+ * rethrown unchanged.
  */
 export const writeOutputFile = async (path: string, content: OutputContent): Promise<void> => {
   try {
     const found = await stat(path).catch(() => undefined)
     if (found !== undefined && !found.isFile()) {
       if (typeof content === 'function')
-        throw new CommandError(configFailure(`${path} is no file, and this format needs one.`))
+        throw new CommandError(configFailure(`${path} is not a file, and this format needs one.`))
       return await writeFile(path, content)
     }
     const target = await resolveLinks(resolve(path))

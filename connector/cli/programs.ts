@@ -4,7 +4,7 @@ import { readPackageVersion } from './options'
 const loadSource = () => import('./feedback-source.js')
 const loadDestination = () => import('./feedback-destination.js')
 
-/** The commands of a source and of a destination, and how both end: a row for each protocol of the kit. */
+/** The commands of a source and a destination, and how both end, for each protocol of the kit. */
 const protocolCommands = {
   airbyte: {
     conventions: airbyteConventions,
@@ -37,7 +37,7 @@ const protocolCommands = {
   >
 >
 
-/** The programs that platforms run: what each does with the service, and which protocol it speaks. */
+/** The programs that platforms run: what each does, and which protocol it speaks. */
 export const platformPrograms = {
   'source-feedback': { run: 'source', protocol: 'airbyte', summary: 'Airbyte source for the Feedback Data Service' },
   'tap-feedback': { run: 'source', protocol: 'singer', summary: 'Singer tap for the Feedback Data Service' },

@@ -53,9 +53,9 @@ type QueryOptions = {
   readonly spreadsheet: boolean
   readonly given: ModelTables
   readonly filters: FilterValues
-  /** How many rows at most; every row, or the first that a table has room for, if left out. */
+  /** The maximum number of rows. If left out: every row, or as many as a table shows. */
   readonly limit: number | undefined
-  /** How many rows a table has without a limit. */
+  /** How many rows a table shows without a limit. */
   readonly tableRows?: number
 }
 
@@ -139,8 +139,8 @@ export const queryCommand = defineCommand({
 })
 
 /**
- * Functions of DuckDB's extension for PostgreSQL, and those that take a text which could name them; what shows
- * addresses; tables beside the lake's.
+ * Functions of DuckDB's PostgreSQL extension, functions that take a string which could name these, whatever shows
+ * addresses, and tables beside the lake's own.
  */
 const foreignName = new RegExp(
   String.raw`\b(${[
@@ -157,7 +157,7 @@ const foreignName = new RegExp(
   'i',
 )
 
-/** By the connection to a lake's catalogue they would reach any database and file that PostgreSQL may read. */
+/** These could reach any database and file that PostgreSQL may read, through the connection to the lake's catalog. */
 const refuseForeignNames = (sql: string): void => {
   const name = foreignName.exec(sql)?.[1]
   if (name === undefined) return
@@ -170,19 +170,19 @@ const refuseForeignNames = (sql: string): void => {
 }
 
 /**
- * What DuckDB may use for a query at first, in bytes: it fills all that it may use with pages of the file, and few
+ * DuckDB's initial memory for a query, in bytes. DuckDB fills all the memory it gets with pages of the file, and few
  * queries need more. Each thread needs some 20 MB to read JSON.
  */
 const [firstMemory, firstThreads] = [256e6, Math.min(4, availableParallelism())]
 
-/** How to open the file for one attempt after the other. A lake is opened once, since that takes long. */
+/** The settings for opening the file, one per attempt. A lake is opened only once, because that takes long. */
 const listAttempts = ({ db, file }: QueryOptions): ReadonlyArray<PlaceOptions> =>
   file.memoryLimit === undefined && !isLakePath(db) && chooseMemoryLimit() > firstMemory
     ? [{ ...file, memoryLimit: firstMemory, threads: firstThreads }, file]
     : [file]
 
 /**
- * Runs a query, and again with more memory where it needs it before a row is printed: in a database that is locked,
+ * Runs a query. If it runs out of memory before a row is printed, opens the file again with more: in a locked database,
  * no limit can be changed.
  */
 const runQuery = async (io: CommandIo, query: QueryOptions, text: string): Promise<void> => {
@@ -204,7 +204,7 @@ const runQuery = async (io: CommandIo, query: QueryOptions, text: string): Promi
     if (await answerQuery(attemptIo, { ...query, file }, text, () => !hasPrinted && i + 1 < attempts.length)) return
 }
 
-/** Writes the rows of a query; false where that needs more memory, and `mayRepeat` says that it can be tried again. */
+/** Writes the rows of a query. Returns false if it needs more memory and `mayRepeat` allows another attempt. */
 const answerQuery = (io: CommandIo, query: QueryOptions, text: string, mayRepeat: () => boolean): Promise<boolean> =>
   useSnapshot(
     query.db,
@@ -225,7 +225,7 @@ const answerQuery = (io: CommandIo, query: QueryOptions, text: string, mayRepeat
         return true
       } catch (error) {
         const { stop } = io
-        // What does not fit into memory is written beside the file, where the disk may be full.
+        // What does not fit into memory is written to the disk beside the file, which may be full.
         if (!stop.aborted && (isOutOfMemory(error) || isDiskFull(error)) && mayRepeat()) return false
         throw await explainFailedQuery(error, { snapshot, sql, isAsTyped: typed === text, stop, out: query.out })
       } finally {
@@ -238,13 +238,13 @@ const answerQuery = (io: CommandIo, query: QueryOptions, text: string, mayRepeat
 type FailedQuery = {
   readonly snapshot: Snapshot
   readonly sql: string
-  /** What was run is the text of the user, so a message may name its lines. */
+  /** The SQL is the user's own text, so a message may refer to its lines. */
   readonly isAsTyped: boolean
   readonly stop: AbortSignal
   readonly out: string | undefined
 }
 
-/** Why a query failed, in words for the user. */
+/** The reason why a query failed, worded for the user. */
 const explainFailedQuery = async (
   error: unknown,
   { snapshot, sql, isAsTyped, stop, out }: FailedQuery,
@@ -263,7 +263,7 @@ const explainFailedQuery = async (
   return new CommandError(configFailure(`The SQL cannot be run. ${escapeControls(explained)}`))
 }
 
-/** An error of stdout, such as a pipe that is closed: the program handles it. */
+/** True for an error of stdout, such as a closed pipe. The program handles it. */
 const isSystemError = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall !== undefined
 
 const writeRows = async (
@@ -285,12 +285,12 @@ const writeRows = async (
       ? formatFirstRows(result, io.printWarning, limit, tableRows)
       : formatRows(result, spreadsheet ? 'spreadsheet' : format, limit)
   if (out !== undefined) return writeOutputFile(out, takeWhole(io.stop, texts))
-  // Inside JSON an escape means the same character.
+  // Inside JSON, an escape means the same character.
   const escapes = io.printsOnTerminal || format.startsWith('json')
   for await (const text of takeWhole(io.stop, texts)) await io.print(escapes ? escapeControls(text) : text)
 }
 
-/** The texts; an error where the signal has ended them early. */
+/** Passes the texts on. Throws if the signal ended them early. */
 async function* takeWhole(stop: AbortSignal, texts: AsyncIterable<string>): AsyncIterable<string> {
   for await (const text of texts) {
     stop.throwIfAborted()
@@ -300,8 +300,8 @@ async function* takeWhole(stop: AbortSignal, texts: AsyncIterable<string>): Asyn
 }
 
 /**
- * What may hold a semicolon that ends no statement: texts (also `E'it\'s'` and `$tag$it's$tag$`), names in quotes,
- * comments.
+ * Quoted text that may contain a semicolon without ending a statement: strings (also `E'it\'s'` and `$tag$it's$tag$`),
+ * quoted names, comments.
  */
 const quotedSql = [
   /(?<![\p{L}\p{N}_$])[eE]'(?:[^'\\]|\\.|'')*'/u,
@@ -314,23 +314,23 @@ const quotedSql = [
 
 const quotedPattern = new RegExp(quotedSql.map(({ source }) => source).join('|'), 'gsu')
 
-/** What begins one of them that has no end yet. */
+/** The beginning of such quoted text without its end. */
 const openQuote = /['"]|\/\*|(?<![\p{L}\p{N}_$])\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/u
 
-/** Whether a text is a statement to its semicolon. */
+/** True if a text is a statement that ends with its semicolon. */
 const isWholeSql = (text: string): boolean => {
   const rest = text.replaceAll(quotedPattern, ' ')
   return !openQuote.test(rest) && /;\s*$/.test(rest)
 }
 
-/** A word that begins SQL, and may stand alone in its line. */
+/** A word that begins SQL and may be alone on its line. */
 const sqlWord = /^(from|with|select|values|table|describe|summarize|show|explain|pivot|unpivot|pragma|set|call)$/i
 
 const shellHelp =
   'SQL ends with a semicolon. A question stands alone in its line, with its options: task-ageing --month ' +
   '2026-10. .list prints the questions. Ctrl-C stops a query or drops a line; .exit or Ctrl-D ends.'
 
-/** What a word of the shell does; undefined for a line that is a query. */
+/** What a command of the shell does; undefined for a line that is a query. */
 const shellWords: Readonly<Record<string, 'end' | 'list' | 'help'>> = {
   '.exit': 'end',
   '.quit': 'end',
@@ -343,7 +343,7 @@ const shellWords: Readonly<Record<string, 'end' | 'list' | 'help'>> = {
   '?': 'help',
 }
 
-/** A question with its options, as a person types it in one line: `task-ageing --source "Google Maps"`. */
+/** Parses a question with its options, typed on one line: `task-ageing --source "Google Maps"`. */
 const readTypedQuestion = (query: QueryOptions, line: string): QueryOptions & { readonly text: string } => {
   const words = [...line.matchAll(/(?:[^\s"']|"[^"]*"|'[^']*')+/g)].map(([word]) => word.replaceAll(/["']/g, ''))
   const declaration = { name: 'query', options: questionOptions, operands: 'QUESTION' }
@@ -352,9 +352,9 @@ const readTypedQuestion = (query: QueryOptions, line: string): QueryOptions & { 
   return { ...query, text, filters: decodeFilters(options, text), limit: decodeLimit(options.limit) ?? query.limit }
 }
 
-/** Runs what is typed, query by query. The file is open only while one runs, so that a sync can write it in between. */
+/** Runs each query that is typed. The file is open only while a query runs, so that a sync can write it in between. */
 const runShell = async (terminal: CommandIo, query: QueryOptions): Promise<number> => {
-  // What is printed on stdout and on stderr would come in any order.
+  // Lines printed on both stdout and stderr would appear in any order.
   const io: CommandIo = { ...terminal, printWarning: (line) => void terminal.print(`${line}\n`) }
   io.printWarning(shellHelp)
   const editor = io.editLines()

@@ -9,7 +9,7 @@ import {
   suggestQuestion,
 } from '../snapshot'
 
-/** What narrows a question; the last one is for any query. */
+/** The filters of a question. The last option applies to any query. */
 export const questionOptions = {
   region: { type: 'string', value: 'NAME', help: 'With a question: only this region' },
   location: { type: 'string', value: 'ID|NAME', help: 'With a question: only this location' },
@@ -20,10 +20,10 @@ export const questionOptions = {
   limit: { type: 'string', value: 'N', help: 'At most this many rows' },
 } as const
 
-/** One word is the name of a question: SQL has more. */
+/** True for a single word, which is the name of a question. SQL has more than one word. */
 export const isName = (text: string): boolean => /^[\w-]+$/.test(text)
 
-/** Whether a text has no statement: nothing but comments and semicolons. */
+/** True if a text has no statement, only comments and semicolons. */
 export const isBlank = (text: string): boolean => text.replaceAll(/--.*|\/\*[\s\S]*?\*\/|[;\s]/g, '') === ''
 
 export const decodeLimit = (text: string | undefined): number | undefined => {
@@ -66,7 +66,7 @@ export const decodeFilters = (
 const formatFilters = (filters: ReadonlyArray<string>, separator: string): string =>
   filters.map((filter) => `--${filter}`).join(separator)
 
-/** The questions with their filters, in lines that a narrow terminal shows whole. */
+/** The questions with their filters, in lines that fit a narrow terminal. */
 export const formatQuestions = (): string => {
   const width = Math.max(...questions.map(({ name }) => name.length)) + 4
   const formatQuestion = ({ name, description, filters, example }: Question) =>

@@ -97,7 +97,10 @@ const printWarnings = (io: CommandIo, report: Report): void => {
 
 const maxRows = 10
 
-/** A figure, that of the month before, and the change with its mark; only the first of one that is not compared. */
+/**
+ * A figure, the figure of the month before, and the change with its mark. If the figure is not compared, only the
+ * first.
+ */
 const listFigure = (
   metric: Metric,
   { value, previous, change, test }: Comparison,
@@ -108,7 +111,7 @@ const listFigure = (
   return [own, formatMetricValue(metric, previous, test?.previous_range), `${formatChange(metric, change)}${mark}`]
 }
 
-/** A figure, in brackets that of the month before and the change. */
+/** A figure, with the month before and the change in brackets. */
 const formatFigure = (metric: Metric, comparison: Comparison | undefined): string => {
   if (comparison === undefined) return '–'
   const [own, before, change] = listFigure(metric, comparison)
@@ -202,7 +205,7 @@ const formatMarkdown = (report: Report): string => {
   ].join('')
 }
 
-/** A row of the CSV: a figure with the month before, or a text, or one attribute of a listed review. */
+/** A row of the CSV: a figure with the month before, a text, or one attribute of a listed review. */
 type TidyRow = readonly [
   ...[section: string, key: string | null, name: string | null, metric: string],
   value: string | number | null,
@@ -292,7 +295,7 @@ const formatCsv = (report: Report): string => {
     ),
     ...health.checks.map(({ name, outcome, failures }): TidyRow => ['checks', name, outcome, 'failures', failures]),
   ]
-  // A spreadsheet knows by the byte order mark that the file is UTF-8.
+  // The byte order mark shows a spreadsheet that the file is UTF-8.
   return `\ufeff${[csvHeader, ...rows].map((row) => formatCsvRow(csvHeader.map((_, i) => row[i]))).join('')}`
 }
 

@@ -14,26 +14,25 @@ const jsonObjects = ({ names, types }: QueryResult): ((row: ReadonlyArray<DuckDB
 }
 
 /**
- * RFC 4180 with line feeds. An empty text is in quotes. A spreadsheet may take a semicolon or a tab as a separator
- * too.
+ * RFC 4180 with line feeds. Empty strings are quoted. In a spreadsheet, a semicolon or a tab may also separate cells.
  */
 const quoteCsv = (text: string, isForSpreadsheets: boolean): string =>
   text === '' || (isForSpreadsheets ? /[",;\t\r\n]/ : /[",\r\n]/).test(text) ? `"${text.replaceAll('"', '""')}"` : text
 
-/** What a spreadsheet takes for the beginning of a formula, also as East Asian keyboards type it. */
+/** The characters that start a formula in a spreadsheet, including their forms on East Asian keyboards. */
 const formulaSigns = String.raw`=+\-@\uff1d\uff0b\uff0d\uff20`
 const formulaStart = new RegExp(String.raw`^(?=[${formulaSigns}\t\r\n])`, 'u')
 
-/** Where a spreadsheet that splits at semicolons begins a cell, quotes or not. A smiley is no formula. */
+/** The place where a spreadsheet that splits at semicolons begins a cell, quoted or not. A smiley is not a formula. */
 const innerFormula = new RegExp(String.raw`(?<=;)(?!-\))(?=[${formulaSigns}])`, 'gu')
 
-/** A text that a spreadsheet takes as a text. */
+/** The text, guarded so that a spreadsheet does not run it as a formula. */
 const guardText = (text: string): string => text.replace(innerFormula, "'").replace(formulaStart, "'")
 
-/** The same for what is no text: a number, also a negative one, stays a number. */
+/** The same for other values. Numbers, including negative ones, stay numbers. */
 const guardOther = (text: string): string => (/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? text : guardText(text))
 
-/** A row whose texts a spreadsheet takes as texts; a missing cell is empty. */
+/** A CSV row whose texts a spreadsheet does not run as formulas. A missing cell is empty. */
 export const formatCsvRow = (cells: ReadonlyArray<string | number | null | undefined>): string =>
   `${cells
     .map((cell) => (typeof cell === 'string' ? quoteCsv(guardText(cell), true) : (cell ?? '').toString()))
@@ -50,21 +49,21 @@ const csvLayout =
       return quote(typeof value === 'string' ? guard(value) : guardValue(encodeTextValue(value, type)))
     }
     return {
-      // A spreadsheet knows by the byte order mark that the file is UTF-8.
+      // The byte order mark shows a spreadsheet that the file is UTF-8.
       begin: `${isForSpreadsheets ? '\ufeff' : ''}${names.map((name) => quote(guard(name))).join(',')}\n`,
       formatRow: (row) => `${names.map((_, i) => formatCell(row[i] ?? null, i)).join(',')}\n`,
       end: '',
     }
   }
 
-/** The text as a cell of a Markdown table that shows it as it is. */
+/** Escapes a text, so that a cell of a Markdown table shows it unchanged. */
 export const escapeMarkdown = (text: string): string =>
   text
     .replaceAll('&', '&amp;')
     .replaceAll(/[\\`*[\]<>|~]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, '\\$&')
     .replaceAll(/\r\n|[\r\n]/g, '<br>')
 
-/** A table whose cells are escaped already. `isNumeric`: the columns that stand to the right. */
+/** A table of escaped cells. `isNumeric`: the columns that are aligned to the right. */
 export const formatMarkdownTable = (
   header: ReadonlyArray<string>,
   rows: ReadonlyArray<ReadonlyArray<string>>,
@@ -74,7 +73,7 @@ export const formatMarkdownTable = (
     .map((cells) => `| ${cells.join(' | ')} |\n`)
     .join('')
 
-/** The formats that take a result row by row, whatever its size. */
+/** The formats that print row by row, for results of any size. */
 const rowLayouts = {
   csv: csvLayout(false),
   spreadsheet: csvLayout(true),
@@ -96,7 +95,7 @@ const rowLayouts = {
   },
 } as const satisfies Readonly<Record<string, (result: QueryResult) => RowLayout>>
 
-/** The first rows, in the same chunks; reads none behind them. */
+/** The first rows, in the same chunks. Reads no further. */
 async function* takeRows<Row>(
   chunks: AsyncIterable<ReadonlyArray<Row>>,
   limit: number,
@@ -109,7 +108,7 @@ async function* takeRows<Row>(
   }
 }
 
-/** The rows of a result, at most `limit`, as text, a piece for each chunk of rows. */
+/** The rows of a result as text, at most `limit`, one piece per chunk of rows. */
 export async function* formatRows(
   result: QueryResult,
   format: keyof typeof rowLayouts,
@@ -129,11 +128,11 @@ export async function* formatRows(
   if (end !== '') yield end
 }
 
-/** More rows are for programs, which read --json. */
+/** Only programs need more rows, and they read --json. */
 const maxRows = 1_000
 const maxValueWidth = 80
 
-/** The first rows of a result as a table: at most `limit`, or else `most` and how many more there are. */
+/** The first rows of a result as a table: `limit` if given, otherwise `most` and the number of remaining rows. */
 export async function* formatFirstRows(
   { names, types, chunks }: QueryResult,
   printWarning: (line: string) => void,

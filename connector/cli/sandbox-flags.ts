@@ -14,7 +14,7 @@ import {
 import { parseMemorySize } from '../snapshot'
 
 /**
- * An option of the command line. `read` returns the sandbox options that a text means; left: a description of a valid
+ * An option of the command line. `read` returns the sandbox options for its text, or (left) a description of valid
  * text.
  */
 type SandboxFlag = {
@@ -42,7 +42,7 @@ const readOperationNames = (text: string): E.Either<string, ReadonlyArray<Operat
     : E.left(`names among ${operationNames.join(', ')}`)
 }
 
-/** The options in the order of the help. */
+/** In the order of the help. */
 export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   port: {
     value: 'N',
@@ -238,7 +238,7 @@ export const sandboxFlagOptions: Readonly<Record<string, CommandOption & { reado
     Object.entries(sandboxFlags).map(([name, { value, help }]) => [name, { type: 'string', value, help }]),
   )
 
-/** Both options of two flags: limits and faults are combined, any other key occurs once. */
+/** Merges the options of two flags: limits and faults are combined; any other key occurs only once. */
 const mergeOptions = (a: SandboxOptions, b: SandboxOptions): SandboxOptions => ({
   ...a,
   ...b,
@@ -248,7 +248,7 @@ const mergeOptions = (a: SandboxOptions, b: SandboxOptions): SandboxOptions => (
   }),
 })
 
-/** The sandbox options that all flags mean together; left: the first wrong flag, and a description of a valid value. */
+/** The sandbox options of all flags together, or (left) the first wrong flag with a description of a valid value. */
 export const readSandboxFlags = (
   texts: Readonly<Record<string, string | undefined>>,
 ): E.Either<string, SandboxOptions> =>
@@ -264,7 +264,7 @@ export const readSandboxFlags = (
     )
   }, E.right({}))
 
-/** A line of the help for each kind of fault. */
+/** A line of help for each kind of fault. */
 export const faultHelp: ReadonlyArray<string> = Object.entries(faultKinds).map(
   ([kind, meaning]) => `  ${kind.padEnd(12)}${meaning}`,
 )

@@ -17,7 +17,7 @@ import { requirePlace, toVersion } from './options'
 
 const waitUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** How the options of the command line ask to open a file. */
+/** The command line's options for opening a file. */
 export const toSnapshotOptions = (
   io: CommandIo,
   options: { readonly [K in 'wait' | 'memory-limit' | 'data' | 'extensions' | 'at']?: string | undefined },
@@ -32,7 +32,7 @@ export const toSnapshotOptions = (
   },
 })
 
-/** What `--memory-limit` asks for, in bytes. */
+/** The value of `--memory-limit`, in bytes. */
 const toMemoryLimit = (text: string): number => {
   const bytes = parseMemorySize(text)
   if (bytes === undefined)
@@ -40,7 +40,7 @@ const toMemoryLimit = (text: string): number => {
   return bytes
 }
 
-/** What `--wait` asks for: for how long to wait for a file that another process uses. */
+/** The value of `--wait`: how long to wait for a file that another process uses. */
 const toFileWait = (io: CommandIo, text: string | undefined): SnapshotOptions['wait'] => {
   if (text === undefined) return undefined
   const [, amount, unit = 's'] = /^(\d{1,6})(s|m|h)?$/.exec(text) ?? []
@@ -49,7 +49,7 @@ const toFileWait = (io: CommandIo, text: string | undefined): SnapshotOptions['w
   return { millis, stop: io.stop, onAttempt: ({ message }) => io.printProgress(`Waiting up to ${text}: ${message}`) }
 }
 
-/** Opens the file or the lake for as long as `body` runs. */
+/** Opens the file or lake while `body` runs. */
 export const useSnapshot = async <A>(
   path: string,
   access: SnapshotAccess,
@@ -66,7 +66,7 @@ export const useSnapshot = async <A>(
   }
 }
 
-/** The same for the file or the lake that the command line of `verb` names. */
+/** The same for the file or lake on the command line of `verb`. */
 export const usePlace = async <A>(
   io: CommandIo,
   verb: string,
@@ -76,8 +76,8 @@ export const usePlace = async <A>(
 ): Promise<A> => useSnapshot(requirePlace(verb, options), access, body, toSnapshotOptions(io, options))
 
 /**
- * An error of DuckDB, as a damaged file or too little memory gives it, as a failure with a reason; any other error as
- * it is.
+ * Turns a DuckDB error, for example from a damaged file or too little memory, into a failure with a reason. Other
+ * errors stay unchanged.
  */
 const toReadFailure = ({ path, explainMemory }: Snapshot['db'], error: unknown): unknown => {
   if (!(error instanceof Error) || error instanceof CommandError || !/^[A-Z][A-Za-z ]* Error: /.test(error.message))

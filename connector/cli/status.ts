@@ -17,12 +17,12 @@ const parseDuration = (text: string): number | undefined => {
 type StreamStatus = {
   readonly stream: string
   readonly ok: boolean
-  /** When its last complete load ended, in ISO 8601; null if none is complete. */
+  /** When the stream's last complete load ended, in ISO 8601; null if none is complete. */
   readonly last_complete: string | null
   readonly age_seconds: number | null
   readonly last_status: string
   readonly rows: number
-  /** The start_date that its state was read from, in ISO 8601; null for a stream without one. */
+  /** The start_date in its state, in ISO 8601; null for a stream without one. */
   readonly read_since: string | null
   /** Undefined if nothing is wrong. */
   readonly problem?: string
@@ -82,14 +82,14 @@ const readStatus = async (
     FROM _streams AS streams LEFT JOIN _loads AS loads USING (stream) LEFT JOIN _state USING (stream)
     GROUP BY stream ORDER BY stream`)
   const openShares = db.lake === undefined ? new Map<string, string>() : await listOpenShares({ db })
-  // Nobody counts the rows of a lake.
+  // Counting the rows of a lake would take too long.
   const countRows = (stream: string) => db.scalar(`SELECT count(*) FROM ${quoteIdentifier(stream)}`)
   const counts = await Promise.all(rows.map(({ stream, rows: count }) => count ?? countRows(String(stream))))
   const known = rows.map(({ stream, status, ended, since }, i): StreamStatus => {
     const age = ended === null || ended === undefined ? null : Math.max(0, Math.round((now - Number(ended)) / 1_000))
     const lastStatus = String(status ?? 'never loaded')
     const shares = openShares.get(String(stream))
-    // A run that is under way holds a file: one that seems to be running was killed. A lake it does not hold.
+    // A running sync locks its file, so a load in a file that seems to be running was killed. A lake is not locked.
     const mayRun = db.lake !== undefined && lastStatus === 'running'
     const problem = shares ?? findProblem(mayRun ? 'complete' : lastStatus, age, maxAge)
     return {

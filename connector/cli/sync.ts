@@ -49,8 +49,8 @@ export const syncCommand = defineCommand({
     if (config.snapshot_path !== undefined)
       io.printWarning('snapshot_path has no effect on sync, which writes the file of --db.')
     const configured = openSource(io, config)
-    // Before the file is opened: a wrong token neither creates it nor changes it, and a wrong address does not create
-    // it.
+    // Before the file is opened, so that a wrong token neither creates nor changes it, and a wrong address does not
+    // create it.
     await runOrThrow(probeAccess(configured, !isLakePath(path) && !existsSync(path)))
     const onStop = () =>
       io.printWarning('Stopping: what was read is being written. Ctrl-C again ends at once, which is safe too.')

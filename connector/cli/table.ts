@@ -9,14 +9,14 @@ const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\
 const formatEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /**
- * The text with control characters as escapes such as \u001b; tabs and line feeds stay. Inside JSON it means the same
- * as before.
+ * The text with control characters as escapes such as \u001b; tabs and line feeds stay. Inside JSON, the meaning stays
+ * the same.
  */
 export const escapeControls = (text: string): string => text.replaceAll(controlCharacters, formatEscape)
 
 const colorCodes = { green: 32, red: 31, yellow: 33 } as const
 
-/** The text in a color, where the output shows colors. */
+/** The text in a color, if the output shows colors. */
 export const paintText = (
   { hasColors }: Pick<CommandIo, 'hasColors'>,
   color: keyof typeof colorCodes,
@@ -24,8 +24,8 @@ export const paintText = (
 ): string => (hasColors ? `\u001b[${colorCodes[color]}m${text}\u001b[39m` : text)
 
 /**
- * Rows below their header, each column as wide as its widest cell, numbers aligned to the right. No line ends in
- * spaces. `paint`: colors a cell, which comes padded, by its text.
+ * Rows below their header. Each column is as wide as its widest cell, and numbers are aligned to the right. No line
+ * ends in spaces. `paint`: colors a padded cell by its text.
  */
 export const formatTable = (
   rawHeader: ReadonlyArray<string>,
@@ -50,18 +50,18 @@ export const formatTable = (
   return [header, ...rows].map(formatRow).join('')
 }
 
-/** Fewer rows say nothing about how fast a scan is. */
+/** With fewer rows, the rate of a scan means little. */
 const minRatedRows = 1_000
 
 const formatRate = (records: number, seconds: number): string =>
   records < minRatedRows || seconds <= 0 ? '' : Math.round(records / seconds).toLocaleString('en')
 
-/** What was read of a stream. `scan`: streams with the same one were read together, in the same time. */
+/** What was read of a stream. Streams with the same `scan` were read together, in the same time. */
 type OutcomeRow = Pick<StreamOutcome, 'stream' | 'status' | 'records' | 'seconds' | 'scan'> & { readonly note?: string }
 
 /**
- * A row for each stream, one for each scan that fed several, and one for all. A rate is that of a scan, never that of
- * one of its streams.
+ * A row for each stream, for each scan that fed several streams, and for the total. Rates are per scan, never per
+ * stream of a shared scan.
  */
 const formatOutcomes = (
   outcomes: ReadonlyArray<OutcomeRow>,
@@ -105,7 +105,7 @@ const formatOutcomes = (
   )
 }
 
-/** What a sync has read, and from where on the next run reads. */
+/** What a sync has read, and where the next run continues. */
 export const formatSyncOutcome = (outcomes: ReadonlyArray<StreamOutcome>): string =>
   formatOutcomes(
     outcomes.map((outcome) => ({
@@ -121,7 +121,7 @@ export const formatSyncOutcome = (outcomes: ReadonlyArray<StreamOutcome>): strin
     ['cursor'],
   )
 
-/** What was loaded into a snapshot from messages; all streams of an input came in the same time. */
+/** What was loaded into a snapshot from messages. All streams of an input share its time. */
 export const formatLoadSummaries = (summaries: ReadonlyArray<LoadSummary>): string => {
   const counts = new Map<string, number>()
   return formatOutcomes(
@@ -138,8 +138,8 @@ export const formatLoadSummaries = (summaries: ReadonlyArray<LoadSummary>): stri
 export const formatJson = (value: unknown): string => `${escapeControls(JSON.stringify(value, null, 2))}\n`
 
 /**
- * How many of the checks that had something to check hold, in one clause:
- * `15 of 15 checks hold, 7 had nothing to check`.
+ * How many of the checks that had something to check hold, in one clause: `15 of 15 checks hold, 7 had nothing to
+ * check`.
  */
 export const formatCheckCounts = (results: ReadonlyArray<CheckResult>): string => {
   const { hold, unanswered, checked, nothing } = countChecks(results)

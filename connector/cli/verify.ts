@@ -19,11 +19,11 @@ import { writeOutputFile } from './output-file'
 import { toSnapshotOptions, useSnapshot } from './snapshot-file'
 import { formatCheckCounts, formatJson, formatTable } from './table'
 
-/** More examples are for programs, which read --json. */
+/** Only programs need more examples, and they read --json. */
 const maxExamples = 5
 
 /**
- * What verify prints for a person: a table, then the checks that found something; with `explain`, every check and its
+ * What verify prints for a person: a table, then the checks that found something. With `explain`, every check and its
  * SQL.
  */
 const formatVerifyReport = (results: ReadonlyArray<CheckResult>, explain: boolean): string => {
@@ -115,7 +115,7 @@ export const verifyCommand = defineCommand({
   },
 })
 
-/** A damaged file is neither right nor wrong by the checks: its status differs from that of an answer of no. */
+/** The checks cannot judge a damaged file, so its exit status differs from that of a failed check. */
 const withDamageStatus = async (path: string, answer: () => Promise<number>): Promise<number> => {
   try {
     return await answer()
@@ -130,8 +130,8 @@ const checkFile = (io: CommandIo, snapshot: Snapshot): Promise<ReadonlyArray<Che
   verifySnapshot(snapshot, findStateProblem, (step) => io.printProgress(step, progressDelay))
 
 /**
- * Checks the file while the service is read, which the JavaScript of this process does, and DuckDB's threads the other.
- * What goes wrong in one ends the other.
+ * Checks the file while the service is read: the first uses DuckDB's threads, the second this process's JavaScript. A
+ * failure of one ends the other.
  */
 const checkBoth = async (
   io: CommandIo,
@@ -170,10 +170,7 @@ const checkBoth = async (
   }
 }
 
-/**
- * `first`: what must have ended before the file is read, so that the two need no more memory together than one after
- * the other.
- */
+/** `first`: must end before the file is read, so that both together need no more memory than one after the other. */
 const compareWithService = async (
   io: CommandIo,
   snapshot: Snapshot,
@@ -215,7 +212,7 @@ const writeRepair = async (
     throw new CommandError(configFailure(`${folder} cannot be written to (${(error as NodeJS.ErrnoException).code}).`))
   }
   io.printWarning('To repair it:')
-  // The messages go into a lake too, though --db names it then.
+  // The messages go into a lake too, even though the option is --db.
   if (messages !== undefined) io.printWarning(`  feedback snapshot --db ${path} ${files.messages}`)
   if (state === undefined) return
   const place = `${lake === undefined ? '--db' : '--lake'} ${path}`

@@ -15,7 +15,7 @@ import {
   textField,
 } from '../cdk'
 
-/** Keywords of a setting whose value is a secret. */
+/** Keywords of a setting whose value is secret. */
 export const secretKeywords = { airbyte_secret: true, writeOnly: true }
 
 const urlField = patternField(/^https?:\/\/[^\s/$.?#][^\s]*$/, { format: 'uri' })
@@ -74,7 +74,7 @@ const ApplicationFields = orderFields({
   )(sectionField(TokenRequestFields)),
 })
 
-/** The address of the service and the credentials: the same in both configurations. */
+/** The address of the service and the credentials, the same in both configurations. */
 export const serviceFields = {
   base_url: describeField(
     'Base URL',
@@ -92,7 +92,7 @@ export const serviceFields = {
   )(oneOfField('auth_type', { access_token: AccessTokenFields, application: ApplicationFields })),
 }
 
-/** Rate limit and time-outs: the same in both configurations. */
+/** Rate limit and timeouts, the same in both configurations. */
 export const limitFields = {
   rate_limit: describeField(
     'Rate limit',
@@ -142,7 +142,7 @@ export const limitFields = {
   ),
 }
 
-/** How a lookup gives its records in pages. */
+/** How a lookup is paged. */
 const lookupPagingField = describeField(
   'Paging',
   'How to request pages, if there are several; requires page_param',
@@ -189,7 +189,7 @@ const lookupPathField = <A>(codec: t.Type<A, unknown>, example: string) =>
 const lookupPath: t.Type<string, unknown> = patternField(/^\//) as t.Type<string, unknown>
 const lookupKey = textField as t.Type<string, unknown>
 
-/** A lookup whose records a key of the config identifies. */
+/** A lookup whose records are identified by a key from the config. */
 const recordLookupFields = <A>(pathCodec: t.Type<A, unknown>, keyCodec: t.Type<A, unknown>) => ({
   method: lookupMethodField,
   path: lookupPathField(pathCodec, '/api/reputation/v1/sources'),
@@ -222,7 +222,7 @@ const locationLookupFields = <A>(pathCodec: t.Type<A, unknown>) =>
     paging: lookupPagingField,
   })
 
-/** The list of locations that the service manages: the same in both configurations. */
+/** The lookup of the locations that the service manages, the same in both configurations. */
 export const locationLookupField = switchedGroupField(
   locationLookupFields(optionalField(lookupPath)),
   locationLookupFields(lookupPath),
@@ -233,5 +233,5 @@ export type LookupPagingConfig = NonNullable<t.TypeOf<typeof lookupPagingField>>
 
 const ConnectionCodec = t.type({ ...serviceFields, ...limitFields })
 
-/** The part of a configuration that says where the service is, who we are and how much it is asked. */
+/** The part of a configuration with the service's address, our credentials, and the limits on requests. */
 export type ConnectionConfig = t.TypeOf<typeof ConnectionCodec>

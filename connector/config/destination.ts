@@ -19,7 +19,7 @@ import { limitFields, locationLookupField, serviceFields } from './connection'
 /** JSON schemas of the objects that can be written to the service. */
 type DestinationObjects = { readonly visit_records: JsonSchema; readonly locations: JsonSchema }
 
-/** A column name; null for an attribute that is not to be sent. */
+/** A column name; null for an attribute that should not be sent. */
 const columnField: t.Type<string | null | undefined, unknown> = Object.assign(
   annotate({ type: 'string', minLength: 1, nullable: true })(
     new t.Type<string | null | undefined, unknown>(
@@ -34,7 +34,7 @@ const columnField: t.Type<string | null | undefined, unknown> = Object.assign(
 
 const objectNames = ['visit_records', 'locations'] as const
 
-/** An object for each stream that is named. */
+/** The object for each stream, by stream name. */
 const streamObjectsField: t.Type<Readonly<Record<string, (typeof objectNames)[number]>>, unknown> = sectionField(
   annotate({ type: 'object', additionalProperties: { type: 'string', enum: objectNames } })(
     t.record(t.string, enumField(...objectNames)),
@@ -75,7 +75,7 @@ const createMappingField = (objects: DestinationObjects) =>
     ),
   )
 
-/** What becomes of rejected records. */
+/** How rejected records are handled. */
 const rejectionFields = {
   dead_letter_path: describeField(
     'Dead-letter file',
@@ -97,7 +97,7 @@ const rejectionFields = {
   )(fieldWithDefault(numberField(0, 100), 10)),
 }
 
-/** When a batch is sent, and which visits are too old to be in it. */
+/** When a batch is sent, and which visits are too old for it. */
 const batchFields = {
   max_visit_age_days: describeField(
     'Oldest visit (days)',
@@ -112,7 +112,7 @@ const batchFields = {
   })(fieldWithDefault(integerField(1, 3600), 5)),
 }
 
-/** Which locations a run deactivates, and how it knows them. */
+/** Which locations a run deactivates, and how it identifies them. */
 const locationListFields = {
   reconcile: describeField(
     'Reconcile',
@@ -178,12 +178,12 @@ const createDestinationCodec = (objects: DestinationObjects) =>
   })
 
 /**
- * The configuration of the destination, with every default filled in; its address, credentials and limits are the
+ * The configuration of the destination with all defaults. Its address, credentials and limits are the same as the
  * source's.
  */
 export type DestinationConfig = t.TypeOf<ReturnType<typeof createDestinationCodec>>
 
-/** The format of the configuration, whose mapping has a key for each attribute of `objects`. */
+/** The format of the configuration. Its mapping has a key for each attribute of `objects`. */
 export const createDestinationFormat = (objects: DestinationObjects): ConfigFormat<DestinationConfig> =>
   createConfigFormat(createDestinationCodec(objects), {
     title: 'Feedback Data Service',
@@ -191,8 +191,8 @@ export const createDestinationFormat = (objects: DestinationObjects): ConfigForm
   })
 
 /**
- * What a rejection does unless the config says it: the run continues if there is a file for dead letters, and ends if
- * not.
+ * The handling of a rejection if the config does not set it: with a dead-letter file the run continues, without one it
+ * ends.
  */
 export const rejectAction = ({ on_reject, dead_letter_path }: DestinationConfig): 'continue' | 'fail' =>
   on_reject ?? (dead_letter_path === undefined ? 'fail' : 'continue')

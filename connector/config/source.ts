@@ -222,7 +222,7 @@ const SourceCodec = orderFields({
   )(fieldWithDefault(t.boolean, false)),
 })
 
-/** The configuration of the source, with every default filled in. */
+/** The configuration of the source with all defaults. */
 export type SourceConfig = t.TypeOf<typeof SourceCodec>
 
 export const sourceFormat: ConfigFormat<SourceConfig> = createConfigFormat(SourceCodec, {

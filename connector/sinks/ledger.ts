@@ -245,7 +245,7 @@ export const writeLedger = (write: () => Promise<void>): TaskEither<Failure, voi
   tryCatch(write, (error) =>
     configFailure(
       'reconcile.ledger_path cannot be written: ' +
-        `${error instanceof Error ? error.message : String(error)}. Make room, or name another file.`,
+        `${error instanceof Error ? error.message : String(error)}. Free up space, or name another file.`,
     ),
   )
 

@@ -92,8 +92,8 @@ describe('Airbyte lines', () => {
         '"emitted_at":3}}\n{"type":"RECORD","record":{"stream":"rev',
     )
     expect(messages.flatMap((message) => (message._tag === 'Log' ? [message.message] : []))).toEqual([
-      'Line 1 of the input is no message and is skipped.',
-      'Line 3 of the input is no message and is skipped.',
+      'Line 1 of the input is not a message and is skipped.',
+      'Line 3 of the input is not a message and is skipped.',
     ])
     expect(records(messages)).toEqual(['{"id":1}'])
   })

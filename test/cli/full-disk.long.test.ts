@@ -33,7 +33,7 @@ const runInto = (
   )
 }
 
-const told = /^The output cannot be written to stdout \((ENOSPC|EFBIG)\)\. Make room where it goes, and run again\.$/gm
+const told = /^The output cannot be written to stdout \((ENOSPC|EFBIG)\)\. Free up space there, then run again\.$/gm
 
 // A device that is always full stands for a full disk, and so does the largest size of a file.
 describe.skipIf(!existsSync('/dev/full'))('where stdout is full', () => {
@@ -113,7 +113,7 @@ describe.skipIf(!existsSync('/dev/full'))('where stdout is full', () => {
     await sandbox.close()
     const lines = readFileSync(output, 'utf8')
     expect(status).toBe(1)
-    expect(lines).toMatch(/dead-letter file cannot be written: .*Make room, or choose another dead_letter_path/)
+    expect(lines).toMatch(/dead-letter file cannot be written: .*Free up space, or choose another dead_letter_path/)
     expect(lines).not.toContain('"STATE"')
   })
 })

@@ -492,7 +492,7 @@ describe('--out', () => {
     expect(await readError('--format', 'parquet', '--out', path('no/x.parquet'), sql)).toContain(
       'cannot be written. ENOENT',
     )
-    expect(await readError('--format', 'parquet', '--out', '/dev/null', sql)).toContain('is no file')
+    expect(await readError('--format', 'parquet', '--out', '/dev/null', sql)).toContain('is not a file')
     expect(await query('--format', 'csv', '--out', '/dev/null', sql)).toMatchObject({ status: 0 })
   })
 })

@@ -74,7 +74,7 @@ describe.each<Decoder>([
           refused += 1
           expect(decoded.left._tag).toBe('Config')
           expect(decoded.left.message).toMatch(
-            /^The config (is wrong: .+|file .+ is not (JSON: .+|UTF-8\. Save it as such))[.?]$/s,
+            /^The config (is wrong: .+|file .+ is not (JSON: .+|UTF-8\. Save it as UTF-8))[.?]$/s,
           )
           expect(decoded.left.message).not.toContain(secret)
         },

@@ -26,7 +26,7 @@ const KeyPaths = t.readonlyArray(KeyPath)
 const modesCodec = (modes: ReadonlyArray<DestinationSyncMode>) =>
   annotate({ enum: modes })(t.keyof(Object.fromEntries(modes.map((mode) => [mode, null]))))
 
-/** What is read of a configured stream once its role's codec has accepted it. */
+/** A configured stream after its role's codec has accepted it. */
 type RawStream = {
   readonly stream: { readonly name: string } & Readonly<Record<string, unknown>>
 } & Readonly<Record<string, unknown>>
@@ -45,9 +45,7 @@ const discoveredMembers = t.intersection([
   }),
 ])
 
-/**
- * The members that each program looks at, and so checks; what another program reads may be missing or unknown to it.
- */
+/** Each program checks only the members it uses. Members that only another program uses may be missing or unknown. */
 const roleCodecs = {
   source: t.intersection([
     t.type({ stream: streamCodec('reviews', t.UnknownRecord) }),
@@ -87,8 +85,8 @@ const roleCodecs = {
 } satisfies Record<string, t.Mixed>
 
 /**
- * A configured catalog as a platform writes it; a failure names the key path. `role`: the program that reads it, which
- * checks the members it uses.
+ * A configured catalog as a platform writes it. A failure names the key path. `role`: the program that reads the
+ * catalog and checks the members it uses.
  */
 export const decodeConfiguredCatalog =
   (role: keyof typeof roleCodecs) =>
@@ -118,9 +116,7 @@ const readConfiguredStream = ({ stream, ...settings }: RawStream): ConfiguredStr
 
 const DiscoveredCatalog = t.type({ streams: t.readonlyArray(streamCodec('reviews', discoveredMembers)) })
 
-/**
- * What `discover` prints; a stream that has a cursor is taken for incremental. Undefined if the value is no catalog.
- */
+/** The output of `discover`. A stream with a cursor counts as incremental. Undefined if the value is not a catalog. */
 export const decodeDiscoveredCatalog = (value: unknown): ConfiguredCatalog | undefined =>
   DiscoveredCatalog.is(value)
     ? value.streams
@@ -131,7 +127,7 @@ export const decodeDiscoveredCatalog = (value: unknown): ConfiguredCatalog | und
         }))
     : undefined
 
-/** A stream as `discover` and a configured catalog show it. */
+/** A stream as it appears in the output of `discover` and in a configured catalog. */
 export const describeAirbyteStream = <Env>({ name, schema, primaryKey, cursor, syncModes }: Stream<Env>) => ({
   name,
   json_schema: addSchemaVersion(schema),
@@ -142,7 +138,7 @@ export const describeAirbyteStream = <Env>({ name, schema, primaryKey, cursor, s
   is_resumable: O.isSome(cursor),
 })
 
-/** What `discover` prints. */
+/** The output of `discover`. */
 export const sourceCatalogLine = <Env>(streams: ReadonlyArray<Stream<Env>>): string =>
   jsonLine({ type: 'CATALOG', catalog: { streams: streams.map(describeAirbyteStream) } })
 
@@ -157,20 +153,20 @@ export const selectAllStreams = <Env>(streams: ReadonlyArray<Stream<Env>>) => ({
   })),
 })
 
-/** Airbyte protocol version spoken (airbyte_protocol.yaml). */
+/** The version of the Airbyte protocol that we speak (airbyte_protocol.yaml). */
 const protocolVersion = '0.18.0'
 
-/** What a source's `spec` prints. */
+/** The output of a source's `spec`. */
 export const sourceSpecLine = (connectionSpecification: JsonSchema, documentationUrl: string): string =>
   jsonLine({
     type: 'SPEC',
     spec: { documentationUrl, connectionSpecification, supportsIncremental: true, protocol_version: protocolVersion },
   })
 
-/** What platforms may ask a destination to do with a stream. */
+/** What a platform may ask a destination to do with a stream. */
 const destinationSyncModes = ['append', 'append_dedup', 'overwrite', 'update', 'soft_delete']
 
-/** What a destination's `spec` prints. */
+/** The output of a destination's `spec`. */
 export const destinationSpecLine = (connectionSpecification: JsonSchema, documentationUrl: string): string =>
   jsonLine({
     type: 'SPEC',
@@ -183,7 +179,7 @@ export const destinationSpecLine = (connectionSpecification: JsonSchema, documen
     },
   })
 
-/** What a destination's `discover` prints: each object once for each operation. */
+/** The output of a destination's `discover`: each object once per operation. */
 export const destinationCatalogLine = <Env>(sinks: ReadonlyArray<Sink<Env>>): string =>
   jsonLine({
     type: 'DESTINATION_CATALOG',

@@ -49,27 +49,27 @@ const failedStream = (stream: string, problem: string): Message => ({
   failure: transientFailure(problem),
 })
 
-/** A platform asks for a stream to be cleared by a state without a value. */
+/** A state without a value is a platform's request to clear the stream. */
 const clearedNote = (stream: string): Message => ({
   _tag: 'Log',
   level: 'info',
-  message: `${stream}: cleared at the platform; nothing is changed at the service.`,
+  message: `${stream}: cleared on the platform; nothing changes at the service.`,
 })
 
-/** An input of Airbyte messages, as far as it was read. */
+/** An input of Airbyte messages, as far as it has been read. */
 type AirbyteInput = Required<Pick<DecodeOptions, 'purpose' | 'missingStreamFailure'>> & {
   findStream: FindStream
   /** The streams that have sent `Started`. */
   readonly started: Set<string>
   readonly losses: LossGuard
   readonly counter: RecordCounter
-  /** The streams that brought more or fewer records than their source counted. */
+  /** The streams that sent more or fewer records than their source counted. */
   readonly miscounted: Set<string>
 }
 
 /**
- * RECORD, STATE, TRACE, LOG and CATALOG lines as messages. A stream that no trace has started starts with its first
- * record or state. Lines that are no messages are skipped, since sources print other text too.
+ * Decodes RECORD, STATE, TRACE, LOG and CATALOG lines. A stream that no trace has started starts with its first record
+ * or state. Other lines are skipped, since sources also print other text.
  */
 export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
   const { purpose, findStream = () => undefined, missingStreamFailure = defaultMissingStreamFailure } = options
@@ -151,18 +151,18 @@ const decodeRecord = (input: AirbyteInput, line: MessageLine): DecodedLine => {
   )
 }
 
-/** What a STATE line says. */
+/** The content of a STATE line. */
 type StateLine = {
-  /** Whether it is the state of one stream; the descriptor of that stream, if it is one. */
+  /** A state of one stream, or a stream descriptor alone. */
   readonly isOfStream: boolean
   readonly descriptor: StreamDescriptor | undefined
-  /** Undefined where the state of a stream has no value. */
+  /** Undefined if the stream's state has no value. */
   readonly value: JsonText | undefined
-  /** The members of a state of all streams; undefined where it is none. */
+  /** The members of a state of all streams; undefined for any other state. */
   readonly global: t.TypeOf<typeof GlobalState> | undefined
-  /** How many records the source counted; NaN if it did not. */
+  /** The source's count of records; NaN if it did not count. */
   readonly count: number
-  /** Whether a platform has numbered it, which then counts the records itself. */
+  /** A platform numbered the state. It then counts the records itself. */
   readonly isNumbered: boolean
 }
 
@@ -205,8 +205,8 @@ const decodeState = (input: AirbyteInput, line: MessageLine): DecodedLine => {
 }
 
 /**
- * A platform drops records, such as empty ones, and passes on the source's count. It compares what was delivered with
- * its own.
+ * A platform drops some records, such as empty ones, but passes on the source's count. So only the platform's own count
+ * can be compared with what it delivered.
  */
 const noteMiscount = (
   { started, miscounted }: AirbyteInput,
@@ -218,11 +218,11 @@ const noteMiscount = (
   return {
     _tag: 'Log',
     level: 'warn',
-    message: `Line ${number} of the input ${problem}. No list is taken as complete because of it.`,
+    message: `Line ${number} of the input ${problem}. No list counts as complete because of this.`,
   }
 }
 
-/** A destination prints a state back as it came. */
+/** A destination prints a state back unchanged. */
 const receivedBytes = ({ purpose }: AirbyteInput, { bytes }: InputLine) =>
   purpose === 'deliver' ? { received: bytes } : {}
 
@@ -237,7 +237,7 @@ const streamState = (
   { _tag: 'Checkpoint', stream: info.name, state: value, count, ...receivedBytes(input, line) },
 ]
 
-/** A state of all streams, which only a destination takes. */
+/** A state of all streams. Only a destination accepts it. */
 const sharedState = (input: AirbyteInput, line: InputLine, { global }: StateLine): ReadonlyArray<Message> => {
   const known = (global?.stream_states ?? []).flatMap(({ stream_descriptor, stream_state }) => {
     const info = input.findStream(stream_descriptor)
@@ -277,9 +277,9 @@ const decodeTrace = (input: AirbyteInput, { bytes, members }: MessageLine): Deco
   }
 }
 
-/** How a stream ends that its source calls complete. */
+/** The ending of a stream that its source calls complete. */
 const endOfStream = ({ losses, miscounted }: AirbyteInput, { name, syncMode }: StreamInfo): Message => {
-  if (losses.hasLoss()) return failedStream(name, `The input lacks records of ${name}.`)
+  if (losses.hasLoss()) return failedStream(name, `Records of ${name} are missing from the input.`)
   const extent = syncMode === 'full_refresh' && !miscounted.has(name) ? 'everything' : 'changes'
   return { _tag: 'Finished', stream: name, extent }
 }
@@ -291,7 +291,7 @@ const decodeLog = ({ bytes, members }: MessageLine): DecodedLine => {
     : noMessages
 }
 
-/** From here on a catalog of the input replaces the caller's. */
+/** From here on, the catalog in the input replaces the caller's. */
 const takeCatalog = (input: AirbyteInput, { bytes, members }: MessageLine): DecodedLine => {
   input.findStream = findStreamByTable(decodeDiscoveredCatalog(valueAt(bytes, members.get('catalog'))) ?? [])
   return noMessages
@@ -299,8 +299,8 @@ const takeCatalog = (input: AirbyteInput, { bytes, members }: MessageLine): Deco
 
 const sharedStateFailure = ({ number }: InputLine) =>
   configFailure(
-    `Line ${number} of the input is a STATE of all streams or of none, as other sources send them: ` +
-      'ours says how far each stream has come.',
+    `Line ${number} of the input is a STATE of all streams or of none, as some sources send. ` +
+      'This command needs the state of each stream.',
   )
 
 const defaultMissingStreamFailure = (stream: string) =>

@@ -6,15 +6,15 @@ import type { LogLevel, Message, StateCounts } from '../message'
 import { type EncodeOptions, emptyOutput, type MessageEncoder, printLines } from '../protocol'
 import { defined } from '../schema'
 
-/** What `check` prints. FAILED is for a config problem; any other failure is a trace. */
+/** The output of `check`. FAILED is for a config problem; any other failure is a trace. */
 export const connectionStatusLine = (status: 'SUCCEEDED' | 'FAILED', message?: string): string =>
   jsonLine({ type: 'CONNECTION_STATUS', connectionStatus: { status, ...defined({ message }) } })
 
-/** What Airbyte calls the kinds of failures. */
+/** Airbyte's name for each class of failure. */
 export const failureTypes = { Config: 'config_error', Transient: 'transient_error', System: 'system_error' } as const
 const airbyteLogLevels: Record<LogLevel, string> = { error: 'ERROR', warn: 'WARN', info: 'INFO', debug: 'DEBUG' }
 
-/** Prints messages as lines on stdout; it remembers nothing. */
+/** Prints messages as lines on stdout. Keeps no state. */
 export const createAirbyteEncoder = ({ now }: EncodeOptions): MessageEncoder => {
   const encode = encodeAirbyte(now)
   return { encode: (message) => printLines(...encode(message)), end: () => emptyOutput }
@@ -55,7 +55,7 @@ export const encodeAirbyte =
       }
       case 'Log':
         return [jsonLine({ type: 'LOG', log: { level: airbyteLogLevels[message.level], message: message.message } })]
-      // Only for consumers that ask for them.
+      // Sent only to consumers that ask for them.
       case 'SharedRecords':
       case 'TableVersion':
         return []
@@ -68,14 +68,14 @@ const recordLines = ({ stream, rows, at }: Extract<Message, { readonly _tag: 'Re
     return `,"emitted_at":${Math.trunc(at)}${meta}}}`
   })
 
-/** `recordCount` is a double and must be printed as one; NaN: it is not known. */
+/** `recordCount` is a double and must be printed as one. NaN means unknown. */
 const streamStateLine = (name: string, state: unknown, count: number): string => {
   const stream = `{"stream_descriptor":${JSON.stringify({ name })},"stream_state":${printJsonText(state)}}`
   const stats = Number.isNaN(count) ? '' : `,"sourceStats":{"recordCount":${count.toFixed(1)}}`
   return `{"type":"STATE","state":{"type":"STREAM","stream":${stream}${stats}}}\n`
 }
 
-/** A STATE line as it came, with `destinationStats`, whose counts are doubles and must be printed as such. */
+/** The received STATE line with `destinationStats` added. Their counts are doubles and must be printed as such. */
 const addDestinationStats = (received: Uint8Array, { accepted, rejected }: StateCounts = noCounts): string => {
   const line = Buffer.from(received.buffer, received.byteOffset, received.byteLength)
   const stats = `{"recordCount":${accepted.toFixed(1)},"rejectedRecordCount":${rejected.toFixed(1)}}`
@@ -102,7 +102,7 @@ const statusLine = (now: () => number, name: string, status: string, reason?: ob
     },
   })
 
-/** How many records a stream sends. An estimate of the whole sync beside it would void both. */
+/** How many records a stream sends. An additional estimate of the whole sync would invalidate both. */
 const estimateTraceLine = (now: () => number, name: string, row_estimate: number): string =>
   traceLine(now, 'ESTIMATE', { estimate: { name, type: 'STREAM', row_estimate } })
 
@@ -112,7 +112,7 @@ export const errorTraceLine = (now: () => number, { _tag, message, detail = '' }
   return traceLine(now, 'ERROR', {
     error: {
       message,
-      // A platform shows it as the reason of a job that failed for its config.
+      // A platform shows this as the reason why a job failed because of its config.
       internal_message: firstLine || message,
       ...(stack.length > 0 ? { stack_trace: detail } : {}),
       failure_type: failureTypes[_tag],

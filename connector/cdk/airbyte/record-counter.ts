@@ -1,8 +1,8 @@
-/** Counts the records of an input, to compare them with the counts of the source (`sourceStats.recordCount`). */
+/** Counts the records of an input, to compare them with the source's own counts (`sourceStats.recordCount`). */
 export type RecordCounter = {
   /** The records of each stream since its last state. */
   readonly counts: Map<string, number>
-  /** Whether a state of a single stream came: what a state of all streams counts is unknown beside it. */
+  /** A state of a single stream came. The count in a state of all streams is then ambiguous. */
   hasStreamStates: boolean
 }
 
@@ -12,7 +12,7 @@ export const countRecord = ({ counts }: RecordCounter, stream: string): void => 
   counts.set(stream, (counts.get(stream) ?? 0) + 1)
 }
 
-/** What is wrong with the count of a stream's state, if anything is. `counted`: NaN if the source does not count. */
+/** The problem with the count in a stream's state, if there is one. `counted`: NaN if the source does not count. */
 export const checkStreamCount = (counter: RecordCounter, stream: string, counted: number): string | undefined => {
   counter.hasStreamStates = true
   const received = counter.counts.get(stream) ?? 0
@@ -29,5 +29,5 @@ export const checkTotalCount = ({ counts, hasStreamStates }: RecordCounter, coun
 
 const describeDifference = (counted: number, received: number, of: string): string | undefined =>
   Number.isFinite(counted) && counted !== received
-    ? `is a state whose source counted ${counted} records${of} since the state before; ${received} came`
+    ? `is a state whose source counted ${counted} records${of} since the previous state, but ${received} arrived`
     : undefined

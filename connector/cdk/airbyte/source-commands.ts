@@ -16,7 +16,7 @@ import { decodeAirbyteState } from '../state-file'
 import { decodeConfiguredCatalog, sourceCatalogLine, sourceSpecLine } from './catalog'
 import { connectionStatusLine, createAirbyteEncoder } from './encode'
 
-/** The configuration. A later one is merged over the earlier ones; ENV stands for variables with this prefix. */
+/** The option `--config`. Later configs are merged over earlier ones; ENV means variables with this prefix. */
 export const configOptionFor = (variablePrefix: string) =>
   ({
     type: 'string',
@@ -28,7 +28,7 @@ export const configOptionFor = (variablePrefix: string) =>
     required: true,
   }) as const satisfies CommandOption
 
-/** The catalog that a platform gives to `read` and `write`. */
+/** The option for the catalog that a platform passes to `read` and `write`. */
 export const configuredCatalogOption = {
   type: 'string',
   value: 'FILE',
@@ -57,7 +57,7 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
   return {
     spec: defineCommand({
       name: 'spec',
-      summary: 'Prints the form of the configuration.',
+      summary: 'Prints the configuration schema.',
       options: {},
       run: async (io) => {
         await io.print(sourceSpecLine(source.format.spec, source.format.documentationUrl))
@@ -119,7 +119,7 @@ const readAsAirbyte = async <Config, Env>(
   const print: MessageConsumer = async (message) => {
     for (const text of encoder.encode(message).lines) await io.print(text)
   }
-  // A broken output shows itself where a record is printed.
+  // If the output is broken, the next record that is printed fails.
   const warn = (message: string) => void print({ _tag: 'Log', level: 'warn', message }).catch(() => undefined)
   const open = await source.connect('airbyte', config, { stop: io.stop, variables: io.env, onNotice: warn })
   const catalog = toSelections(open.streams)(configured)

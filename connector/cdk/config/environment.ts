@@ -9,18 +9,16 @@ export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 type ConfigValues = Readonly<Record<string, unknown>>
 
 /**
- * A config from variables named `PREFIX_KEY` in upper case. A nested key is `PREFIX_KEY_INNER` or `PREFIX_KEY__INNER`,
- * or its object is JSON text in `PREFIX_KEY`; lists are JSON text or words between commas. A text of the wrong type is
- * left as it is, for the codec to refuse.
+ * Reads a config from variables named `PREFIX_KEY` in upper case. A nested key is `PREFIX_KEY_INNER` or
+ * `PREFIX_KEY__INNER`, or its whole object is JSON in `PREFIX_KEY`. Lists are JSON or comma-separated words. A value of
+ * the wrong type is kept for the codec to reject.
  */
 export const readConfigFromEnvironment =
   (schema: JsonSchema, prefix: string) =>
   (env: EnvironmentVariables): ConfigValues =>
     readKeys(schema, [`${prefix}_`], env)
 
-/**
- * The variables whose names start with `prefix` and an underscore that stand for no key; they are probably misspelt.
- */
+/** The variables that start with `prefix` and an underscore but match no key. They are probably misspelled. */
 export const findUnknownVariables = (
   schema: JsonSchema,
   prefix: string,
@@ -30,7 +28,7 @@ export const findUnknownVariables = (
   return Object.keys(env).filter((name) => name.startsWith(`${prefix}_`) && isGiven(env[name]) && !known.has(name))
 }
 
-/** A variable that is set to nothing is how a platform leaves one out. */
+/** Platforms set a variable to the empty string when it has no value. */
 export const isGiven = (text: string | undefined): text is string => text !== undefined && text !== ''
 
 const variableNames = (stems: ReadonlyArray<string>, key: string): ReadonlyArray<string> =>
@@ -39,7 +37,7 @@ const variableNames = (stems: ReadonlyArray<string>, key: string): ReadonlyArray
 const innerStems = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   names.flatMap((name) => [`${name}_`, `${name}__`])
 
-/** For each key at any depth, the variables that can give it. */
+/** For each key at any depth, the variables that can set it. */
 export const listKeys = (schema: JsonSchema, stems: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
   Object.entries(declaredProperties(schema)).flatMap(([key, inner]) => {
     const names = variableNames(stems, key)
@@ -65,13 +63,13 @@ const readVariable = (schema: JsonSchema, names: ReadonlyArray<string>, env: Env
   const own = text === undefined ? undefined : parseSetting(schema, text)
   const inner = readKeys(schema, innerStems(names), env)
   if (own === undefined) return Object.keys(inner).length === 0 ? undefined : inner
-  // A text that is no object stays, so that the codec names it.
+  // Anything but an object stays, so that the codec names it.
   return t.UnknownRecord.is(own) ? mergeConfigs(own, inner) : own
 }
 
 const isObjectSchema = (schema: JsonSchema): boolean => schema.type === 'object' || Array.isArray(schema.oneOf)
 
-/** A setting that was given as text: a list or an object is JSON text, a list also words between commas. */
+/** Parses a setting given as a string: a list or an object is JSON; a list may also be comma-separated words. */
 const parseSetting = (schema: JsonSchema, text: string): unknown => {
   const types = [schema.type].flat()
   if (types.includes('string')) return text
@@ -88,11 +86,12 @@ const parseSetting = (schema: JsonSchema, text: string): unknown => {
 const isText = (schema: JsonSchema): boolean => [schema.type].flat().includes('string')
 
 /**
- * A text of a fixed form, such as an address, a time or one of several words: spaces around it are a slip of the hand.
+ * True for strings of a fixed form, such as an address, a time or one of several words. Spaces around these are typing
+ * errors.
  */
 const hasFixedForm = (schema: JsonSchema): boolean => ['pattern', 'enum', 'const'].some((keyword) => keyword in schema)
 
-/** The config with every setting that came as text as what it means: some platforms keep each setting as text. */
+/** Parses every setting that is a string, because some platforms store all settings as strings. */
 export const parseTexts = (schema: JsonSchema, value: unknown): unknown => {
   if (typeof value === 'string' && isText(schema)) return hasFixedForm(schema) ? value.trim() : value
   if (typeof value === 'string' && value !== '' && (schema.type !== undefined || isObjectSchema(schema))) {
@@ -110,7 +109,7 @@ export const parseTexts = (schema: JsonSchema, value: unknown): unknown => {
   )
 }
 
-/** `over` on top of `under`, objects key by key. */
+/** Merges `over` into `under`, objects key by key. */
 export const mergeConfigs = (under: ConfigValues, over: ConfigValues, depth = 0): ConfigValues => ({
   ...under,
   ...Object.fromEntries(

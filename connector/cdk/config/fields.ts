@@ -3,7 +3,7 @@ import * as t from 'io-ts'
 import { findNearestName } from '../program/names'
 import { annotate, annotationsOf, declaredProperties, defined, type JsonSchema, toJsonSchema } from '../schema'
 
-/** A codec that accepts what `is` accepts; `schema` expresses the same in keywords. */
+/** A codec that accepts what `is` accepts; `schema` expresses the same as JSON schema keywords. */
 const createField = <A>(name: string, schema: JsonSchema, is: (value: unknown) => value is A): t.Type<A> =>
   annotate(schema)(
     new t.Type<A>(name, is, (value, context) => (is(value) ? t.success(value) : t.failure(value, context)), t.identity),
@@ -36,7 +36,7 @@ export const patternField = (pattern: RegExp, schema: JsonSchema = {}): t.Type<s
 
 const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2}))?$/
 
-/** Whether the text is a date or a time with a zone; `Date.parse` takes 30 February for 1 March. */
+/** A date, or a time with a zone. `Date.parse` alone would take 30 February for 1 March. */
 const isTime = (value: unknown): value is string =>
   typeof value === 'string' &&
   timePattern.test(value) &&
@@ -58,7 +58,7 @@ export const timeField: t.Type<string> = annotate({
   ),
 )
 
-/** A string that is not empty. */
+/** A non-empty string. */
 export const textField: t.Type<string> = createField(
   'text',
   { type: 'string', minLength: 1 },
@@ -88,7 +88,7 @@ export const optionalField = <A>(codec: t.Type<A, unknown>): t.Type<A | undefine
     { optional: true },
   )
 
-/** A key whose default is `value`; the schema shows it. */
+/** A key with the default `value`, which the schema shows. */
 export const fieldWithDefault = <A>(codec: t.Type<A, unknown>, value: A): t.Type<A, unknown> =>
   Object.assign(
     annotate({ ...toJsonSchema(codec), default: codec.encode(value) })(
@@ -102,16 +102,16 @@ export const fieldWithDefault = <A>(codec: t.Type<A, unknown>, value: A): t.Type
     { optional: true },
   )
 
-/** A default as a part of a description; an empty text or list says nothing. */
+/** The default as part of a description; an empty string or list is not mentioned. */
 const describeDefault = (value: unknown): string => {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return value === undefined || text === '' || text === '[]' ? '' : `; ${text} if left out`
 }
 
 /**
- * The schema of a group that may be left out. A platform's form fills the defaults of every group and asks for each
- * required child, also of a group that nobody has touched. So the group has neither keyword, and descriptions tell the
- * defaults.
+ * The schema of a group that may be left out. A platform's form fills in the defaults of every group and asks for its
+ * required keys, even if nobody touched the group. So the schema has neither keyword, and the descriptions name the
+ * defaults instead.
  */
 const toOptionalGroup = (schema: JsonSchema): JsonSchema => {
   const { required: _, default: value, description, ...rest } = schema
@@ -127,7 +127,7 @@ const toOptionalGroup = (schema: JsonSchema): JsonSchema => {
 const mapValues = <A, B>(record: Readonly<Record<string, A>>, f: (value: A) => B): Readonly<Record<string, B>> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, f(value)]))
 
-/** An object whose keys all have defaults; if it is left out, it has all of them. */
+/** An object whose keys all have defaults. If the object is left out, all defaults apply. */
 export const sectionField = <A>(codec: t.Type<A, unknown>): t.Type<A, unknown> =>
   Object.assign(
     annotate(toOptionalGroup(toJsonSchema(codec)))(
@@ -141,7 +141,7 @@ export const sectionField = <A>(codec: t.Type<A, unknown>): t.Type<A, unknown> =
     { optional: true },
   )
 
-/** Whether a form has filled `value` in by itself: it is empty, or what `schema` declares as default. */
+/** A form may have filled in `value` by itself: it is empty, or the default that `schema` declares. */
 const isUntouched = (schema: JsonSchema, value: unknown): boolean => {
   if (value === undefined || value === null || value === '') return true
   const types = [schema.type].flat()
@@ -159,8 +159,8 @@ const isUntouched = (schema: JsonSchema, value: unknown): boolean => {
 }
 
 /**
- * An object that may be left out, with keys that it needs where it is given. An object without a value but defaults
- * counts as left out.
+ * An object that may be left out, with keys that are required if it is given. An object with only default values counts
+ * as left out.
  */
 export const optionalGroupField = <A>(codec: t.Type<A, unknown>): t.Type<A | undefined, unknown> => {
   const schema = toJsonSchema(codec)
@@ -178,8 +178,9 @@ export const optionalGroupField = <A>(codec: t.Type<A, unknown>): t.Type<A | und
 }
 
 /**
- * A group that may be left out, with the key `enabled`. `true`, or `enabled: true`, needs only what `whenEnabled`
- * needs; `false`, or `enabled: false`, leaves the group out whatever it holds. Without `enabled` it must be `complete`.
+ * A group that may be left out, with the key `enabled`. If `enabled` is true, only what `whenEnabled` requires is
+ * needed. If it is false, the group counts as left out. Without `enabled`, the group must be `complete`. `true` or
+ * `false` may replace the whole group.
  */
 export const switchedGroupField = <A, B extends A>(
   whenEnabled: t.Type<A, unknown>,
@@ -205,8 +206,8 @@ export const switchedGroupField = <A, B extends A>(
 }
 
 /**
- * Alternatives that a constant tells apart. The schema has `oneOf` for forms, and errors are about the alternative that
- * was chosen.
+ * Alternatives distinguished by a constant. The schema has `oneOf` for forms, and errors refer to the alternative that
+ * the user chose.
  */
 export const oneOfField = <M extends Readonly<Record<string, t.Mixed>>>(
   key: string,
@@ -240,7 +241,7 @@ export const orderFields = <P extends t.Props>(props: P): t.TypeC<P> =>
     ) as unknown as P,
   )
 
-/** The alternatives of `oneOf` whose constants `value` has; all of them if there is none. */
+/** The alternatives of `oneOf` whose constants appear in `value`; all of them if none do. */
 const chooseAlternatives = (schema: JsonSchema, value: unknown): ReadonlyArray<JsonSchema> => {
   const all = (schema.oneOf as ReadonlyArray<JsonSchema> | undefined) ?? [schema]
   const chosen = all.filter(({ properties }) =>
@@ -251,7 +252,7 @@ const chooseAlternatives = (schema: JsonSchema, value: unknown): ReadonlyArray<J
   return chosen.length === 0 ? all : chosen
 }
 
-/** The keys of `value`, at any depth, that `schema` does not declare; they are probably misspelt. */
+/** The keys of `value`, at any depth, that `schema` does not declare. They are probably misspelled. */
 export const findUnknownKeys = (schema: JsonSchema, value: unknown, path = ''): ReadonlyArray<string> => {
   const alternatives = chooseAlternatives(schema, value)
   if (!t.UnknownRecord.is(value) || alternatives.every(({ properties }) => properties === undefined)) return []
@@ -273,7 +274,7 @@ const declaredPaths = (schema: JsonSchema, path = ''): ReadonlyArray<string> =>
 const lastKey = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 /**
- * Says that a key has no effect, and which one was probably meant: a similar one beside it, or one of that name
+ * Reports that a key has no effect and suggests the intended one: a similar key beside it, or a key of that name
  * elsewhere.
  */
 export const describeUnknownKey = (schema: JsonSchema, path: string): string => {
@@ -290,5 +291,5 @@ export const describeUnknownKey = (schema: JsonSchema, path: string): string => 
     nearest === undefined
       ? paths.find((other) => lastKey(other).toLowerCase() === lastKey(path).toLowerCase())
       : `${parent}${nearest}`
-  return `${path} is no key of the config and has no effect${meant === undefined ? '' : ` (did you mean ${meant}?)`}.`
+  return `${path} is not a key of the config and has no effect${meant === undefined ? '' : ` (did you mean ${meant}?)`}.`
 }

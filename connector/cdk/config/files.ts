@@ -11,7 +11,7 @@ const fileErrorReasons: Readonly<Record<string, string>> = {
   EISDIR: 'is a folder',
 }
 
-/** A text file; `what` is its name in the failure, such as "config". */
+/** Reads a text file. `what` is its name in the failure, such as "config". */
 export const readTextFile =
   (what: string, path: string): TaskEither<Failure, string> =>
   async () => {
@@ -19,12 +19,12 @@ export const readTextFile =
       const bytes = await readFile(path)
       return isUtf8(bytes)
         ? E.right(bytes.toString('utf8').replace(/^\uFEFF/, ''))
-        : E.left(configFailure(`The ${what} file ${path} is not UTF-8. Save it as such.`))
+        : E.left(configFailure(`The ${what} file ${path} is not UTF-8. Save it as UTF-8.`))
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
-      // It may hold a token.
+      // The path is not quoted, because it may hold a token.
       if (/^\s*[{[]/.test(path))
-        return E.left(configFailure(`--${what} wants the path of a file, and JSON was given. Write it into a file.`))
+        return E.left(configFailure(`--${what} needs the path of a file, but got JSON. Save the JSON to a file.`))
       return E.left(configFailure(`The ${what} file ${path} ${fileErrorReasons[code] ?? `cannot be read (${code})`}.`))
     }
   }
@@ -38,7 +38,7 @@ export const readJsonFile =
     return E.mapLeft((problem: string) => configFailure(`The ${what} file ${path} ${problem}.`))(parseJson(text.right))
   }
 
-/** A state file: JSON, or lines of it as they were printed; an empty file is no state. */
+/** Reads a state file: JSON, or lines of it as a run printed them. An empty file means no state. */
 export const readStateFile =
   (path: string): TaskEither<Failure, unknown> =>
   async () => {

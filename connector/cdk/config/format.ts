@@ -8,13 +8,13 @@ import { addSchemaVersion, declaredProperties, type JsonSchema, toJsonSchema } f
 import { parseTexts } from './environment'
 import { describeUnknownKey, findUnknownKeys } from './fields'
 
-/** Everything that is known of a program's configuration. */
+/** The format of a program's configuration. */
 export type ConfigFormat<A> = {
   readonly codec: t.Type<A, unknown>
-  /** JSON schema of the form that platforms draw. */
+  /** JSON schema of the form that platforms show. */
   readonly spec: JsonSchema
   readonly documentationUrl: string
-  /** The configuration and its keys that have no effect; a failure names the path of every wrong key. */
+  /** The configuration and its keys that have no effect. A failure names the path of every wrong key. */
   readonly decode: (
     value: unknown,
   ) => E.Either<Failure, { readonly config: A; readonly unknownKeys: ReadonlyArray<string> }>
@@ -51,12 +51,12 @@ export const createConfigFormat = <A>(
   }
 }
 
-/** A config with more wrong keys than this is another file. */
+/** A config with more wrong keys than this is probably a different file. */
 const maxHints = 5
 
 /**
- * The config with the kind of each group that has several, where its other keys leave no doubt: `credentials` with an
- * access token alone need no `auth_type`.
+ * Adds the type of each group that has several, if its other keys leave no doubt. For example, `credentials` with only
+ * an access token need no `auth_type`.
  */
 const chooseKinds = (schema: JsonSchema, value: unknown): unknown => {
   if (!t.UnknownRecord.is(value)) return value
@@ -73,7 +73,7 @@ const chooseKinds = (schema: JsonSchema, value: unknown): unknown => {
 }
 
 /**
- * The alternatives of a group: the key that tells them apart, its value, and the keys that belong to this one alone.
+ * The alternatives of a group: the key that distinguishes them, its value, and the keys that only this alternative has.
  */
 const listKinds = (schema: JsonSchema) => {
   const alternatives = ((schema.oneOf ?? []) as ReadonlyArray<JsonSchema>).map(declaredProperties)
@@ -86,14 +86,14 @@ const listKinds = (schema: JsonSchema) => {
 }
 
 /**
- * Forms send null, an empty text or an empty list for a field that was left empty. Null stays where the schema gives it
- * a meaning (`nullable`), and what is nested deeper than `maxJsonDepth` stays.
+ * Removes null, empty strings and empty lists, which forms send for an empty field. Null stays if the schema gives it a
+ * meaning (`nullable`). Values nested deeper than `maxJsonDepth` stay.
  */
 const removeEmpty = (schema: JsonSchema, value: unknown, depth = 0): unknown => {
   if (Array.isArray(value)) return value.filter((item) => item !== '' && item !== null)
   if (!t.UnknownRecord.is(value) || depth >= maxJsonDepth) return value
   const properties = declaredProperties(schema)
-  // Null for each of them is a form that nobody has touched.
+  // If every key is null, nobody touched this part of the form.
   const isUntouched = Object.keys(properties).every((key) => value[key] === null)
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, member]) => {
@@ -105,7 +105,7 @@ const removeEmpty = (schema: JsonSchema, value: unknown, depth = 0): unknown => 
   )
 }
 
-/** The failure, its message preceded by the path of the file that is wrong. */
+/** Puts the path of the wrong file in front of the failure's message. */
 export const addFilePath =
   (path: string) =>
   ({ _tag, message }: Failure): Failure => ({ _tag, message: `${path}: ${message}` })

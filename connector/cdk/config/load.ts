@@ -14,9 +14,9 @@ import { addFilePath, type ConfigFormat } from './format'
 import { nameSecretVariables, readVariableFiles } from './secret-files'
 
 /**
- * The configuration in these files, each merged over those before it. The path ENV stands for the variables whose names
- * start with `prefix` and an underscore, or the files that they name. Secrets in it are hidden from now on; a key that
- * has no effect is named on stderr.
+ * Loads the configuration from these files, each merged over the ones before it. The path ENV means the variables that
+ * start with `prefix` and an underscore, or the files that they name. From then on, its secrets are redacted. Prints a
+ * warning on stderr for each key that has no effect.
  */
 export const loadConfig = async <A>(
   io: CommandIo,
@@ -43,12 +43,12 @@ export const loadConfig = async <A>(
   for (const name of paths.includes('ENV') ? findUnknownVariables(spec, prefix, io.env) : []) {
     const nearest = findNearestName(name, listVariables(spec, prefix))
     const meant = nearest === undefined ? '' : ` Did you mean ${nearest}?`
-    io.printWarning(`${name} stands for no key of the config and has no effect.${meant}`)
+    io.printWarning(`${name} does not match any key of the config and has no effect.${meant}`)
   }
   return config
 }
 
-/** What a catalog file holds, decoded; a failure names the file. Throws a `CommandError`. */
+/** Decodes a catalog file. A failure names the file. Throws a `CommandError`. */
 export const loadCatalogFile = <A>(path: string, decode: Decoder<A>): Promise<A> =>
   decodeFile(path, readJsonFile('catalog', path), decode)
 

@@ -6,8 +6,8 @@ import { type EnvironmentVariables, fileVariables, isGiven, listKeys } from './e
 import { readTextFile } from './files'
 
 /**
- * The variables, each `NAME_FILE` of a key replaced by NAME: the text of the file that it names, without the newline at
- * its end. A failure where a key is given both ways, or where a file cannot be read or is empty.
+ * Replaces each variable `NAME_FILE` of a key by NAME with the content of that file, less the newline at its end. Fails
+ * if a key is given both ways, or if a file is empty or cannot be read.
  */
 export const readVariableFiles =
   (schema: JsonSchema, prefix: string, env: EnvironmentVariables): TaskEither<Failure, EnvironmentVariables> =>
@@ -29,7 +29,7 @@ export const readVariableFiles =
     return E.right({ ...env, ...texts })
   }
 
-/** The path of each key that is marked as a secret, and its variable. */
+/** Each secret key's path and its variable. */
 const listSecretKeys = (
   schema: JsonSchema,
   path: string,
@@ -42,7 +42,7 @@ const listSecretKeys = (
       : listSecretKeys(inner, `${innerPath}.`, variable)
   })
 
-/** The failure, which names the variables of the secrets that are missing: they are often meant to come from there. */
+/** Adds the variables of missing secrets to the failure, since secrets often come from the environment. */
 export const nameSecretVariables = (
   schema: JsonSchema,
   prefix: string,

@@ -1,6 +1,6 @@
 import { parse, stringify } from 'lossless-json'
 
-/** Whether a double holds the number that a JSON text means: it does not become infinite, nor 0 unless it is. */
+/** A double holds the number without overflow or underflow: it does not become infinite, nor zero unless it is zero. */
 export const fitsDouble = (digits: string): boolean => {
   const value = Number(digits)
   return Number.isFinite(value) && (value !== 0 || !/^-?[\d.]*[1-9]/.test(digits))
@@ -12,10 +12,10 @@ const parseExactNumber = (digits: string): number | bigint | string => {
   return fitsDouble(digits) ? value : digits
 }
 
-/** What every number has that is too small for a double: a long exponent, or many zeros. */
+/** Matches every number too small for a double, by its long exponent or its many zeros. */
 const mayUnderflow = /e-\d{3}|0{300}/i
 
-/** Whether a value holds a number that may have been rounded. */
+/** True if a value holds a number that may have been rounded. */
 const hasRoundedNumber = (value: unknown): boolean => {
   if (typeof value === 'number') return value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER
   if (typeof value !== 'object' || value === null) return false
@@ -24,32 +24,32 @@ const hasRoundedNumber = (value: unknown): boolean => {
   return false
 }
 
-/** The last of a repeated key counts, as for the engine's own parser. */
+/** The last of a repeated key counts, as in JSON.parse. */
 const takeLast = ({ newValue }: { readonly newValue: unknown }): unknown => newValue
 
 /**
- * A JSON text as a value whose integers beyond 2^53 are bigints; any other number that no double holds is its text,
- * which is of the wrong type where a number is expected. Throws if the text is not JSON.
+ * Parses JSON with integers beyond 2^53 as bigints. A number too large or too small for a double becomes its digits as
+ * a string, which is the wrong type where a number is expected. Throws if the text is not JSON.
  */
 export const parseExactJson = (text: string): unknown => {
   const value: unknown = JSON.parse(text)
-  // The exact parser is slower: it reads only texts in which the engine's own has rounded a number.
+  // The exact parser is slower, so it reads only texts with a number that JSON.parse may have rounded.
   return hasRoundedNumber(value) || mayUnderflow.test(text)
     ? parse(text, null, { parseNumber: parseExactNumber, onDuplicateKey: takeLast })
     : value
 }
 
-/** The inverse: bigints print as digits. */
+/** The inverse of `parseExactJson`: bigints print as digits. */
 export const printExactJson = (value: unknown): string => {
   try {
     return JSON.stringify(value) ?? 'null'
   } catch {
-    // The engine's own printer is faster but knows no bigint.
+    // JSON.stringify is faster but does not support bigint.
     return stringify(value) ?? 'null'
   }
 }
 
-/** JSON text that is passed on unchanged, so that no integer in it is rounded. */
+/** JSON text that is passed on unchanged, so that none of its integers is rounded. */
 export class JsonText {
   constructor(readonly text: string) {}
 }

@@ -18,20 +18,19 @@ import {
   skipString,
 } from './scanner'
 
-/** Where a value stands in a line of JSON: its first byte, and the byte behind its last. */
+/** The place of a value in a line of JSON: its first byte, and the byte after its last. */
 export type JsonSpan = { readonly from: number; readonly to: number }
 
 /** The members of an object: each name with the place of its value. */
 type JsonMembers = ReadonlyMap<string, JsonSpan>
 
 /**
- * The members of the object that a line holds. Those of its member `inside` stand beside them as `inside.name`, so that
- * a long line is read once. What stands in a value is not read: it may be no JSON. Undefined if the line holds no whole
- * object.
+ * The members of the object in a line, read in one pass. Those of its member `inside` are added as `inside.name`.
+ * Values are not parsed and may be invalid JSON. Undefined if the line does not hold a whole object.
  */
 export const readObjectMembers = (line: Buffer, inside: string): JsonMembers | undefined => readMembers(line, 0, inside)
 
-/** The members of the object at a place; undefined if there is none. */
+/** The members of the object at a place; undefined if there is no object. */
 export const readMembersAt = (line: Buffer, span: JsonSpan | undefined): JsonMembers | undefined =>
   span === undefined ? undefined : readMembers(line, span.from, undefined)
 
@@ -47,7 +46,7 @@ const readMembers = (line: Buffer, at: number, inside: string | undefined): Json
   }
 }
 
-/** Adds the members of the object at `open` and answers the position after it. */
+/** Adds the members of the object at `open` and returns the position after it. */
 const addMembers = (
   scanner: JsonScanner,
   open: number,
@@ -74,8 +73,8 @@ const addMembers = (
 }
 
 /**
- * The end of a value that may be anything between brackets, for readers that leave its inside to others: brackets are
- * counted, not matched, and literals are not read. -1 if it has no end.
+ * The end of a value, without checking what is inside it: brackets are counted but not matched, and literals are not
+ * read. -1 if the value has no end.
  */
 export const findValueEnd = (scanner: JsonScanner, at: number): number => {
   const { bytes } = scanner
@@ -99,7 +98,7 @@ export const findValueEnd = (scanner: JsonScanner, at: number): number => {
   return depth === 0 ? p : -1
 }
 
-/** As `skipString`, whatever stands in it; -1 if it has no end. */
+/** Like `skipString`, but accepts any content. -1 if the string has no end. */
 const findStringEnd = (scanner: JsonScanner, at: number): number => {
   const { bytes } = scanner
   let p = findSpecialByte(scanner, at)
@@ -112,7 +111,7 @@ const findStringEnd = (scanner: JsonScanner, at: number): number => {
 
 const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d
 
-/** The string at a place; undefined if something else stands there. */
+/** The string at a place; undefined for any other value. */
 export const stringAt = (line: Buffer, span: JsonSpan | undefined): string | undefined => {
   if (span === undefined || line[span.from] !== QUOTE) return undefined
   const inside = line.toString('utf8', span.from + 1, span.to - 1)
@@ -120,7 +119,7 @@ export const stringAt = (line: Buffer, span: JsonSpan | undefined): string | und
   return typeof text === 'string' ? text : undefined
 }
 
-/** The number at a place; NaN if something else stands there. */
+/** The number at a place; NaN for any other value. */
 export const numberAt = (line: Buffer, span: JsonSpan | undefined): number =>
   span === undefined ? Number.NaN : Number(line.toString('utf8', span.from, span.to))
 

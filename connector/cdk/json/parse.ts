@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 
-/** JSON text as a value. The error names the line and the column where it breaks and quotes nothing. */
+/** Parses JSON. The error names the line and column and quotes nothing. */
 export const parseJson = (text: string): E.Either<string, unknown> =>
   E.tryCatch(
     () => JSON.parse(text),
@@ -13,8 +13,8 @@ export const parseJson = (text: string): E.Either<string, unknown> =>
   )
 
 /**
- * Searches the shortest beginning that is broken: the engine's own message may quote the text, and names the position
- * only sometimes.
+ * Finds the shortest prefix that is broken. The engine's own message may quote the text, and only sometimes names the
+ * position.
  */
 const findErrorPosition = (text: string): number | undefined => {
   if (isIncomplete(text)) return undefined

@@ -8,19 +8,19 @@ export const CLOSE_ARRAY = 0x5d
 export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
 
-/** What a reader wants to know of the text besides positions. What is undefined is not looked for. */
+/** What a reader wants to know besides positions. Undefined members are not looked for. */
 type JsonObserver = {
   /** An escape such as \ud83d without the other half of its pair, which UTF-8 cannot express. */
   readonly onLoneSurrogate?: (from: number, to: number) => void
-  /** An object that `skipValue` passed may hold a key twice. */
+  /** An object passed by `skipValue` may hold a key twice. */
   readonly onDuplicateKey?: () => void
-  /** White space holds a line feed or a carriage return. */
+  /** Whitespace holds a line feed or a carriage return. */
   readonly onLineBreak?: () => void
 }
 
 /**
- * The bytes of a JSON text. The functions below take a scanner and the position (a byte index) of what they read,
- * answer the position after it and throw a JsonSyntaxError where the text is not JSON. They keep no state.
+ * The bytes of a JSON text. The functions below take a scanner and a start position (a byte index) and return the
+ * position after what they read. They throw a JsonSyntaxError if the text is not JSON. They keep no state.
  */
 export type JsonScanner = {
   readonly bytes: Buffer
@@ -31,7 +31,7 @@ export type JsonScanner = {
   readonly onLineBreak: JsonObserver['onLineBreak']
 }
 
-/** Spelt out, so that all scanners have one hidden class. */
+/** Spelled out, so that all scanners share one hidden class. */
 export const createScanner = (text: Uint8Array, observer: JsonObserver = {}): JsonScanner => ({
   bytes: Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength),
   view: new DataView(text.buffer, text.byteOffset, text.byteLength),
@@ -40,16 +40,16 @@ export const createScanner = (text: Uint8Array, observer: JsonObserver = {}): Js
   onLineBreak: observer.onLineBreak,
 })
 
-/** The text is not JSON, or is nested too deep. The message names the position and quotes nothing. */
+/** The text is not JSON, or is nested too deeply. The message names the position and quotes nothing. */
 export class JsonSyntaxError extends Error {}
 
-/** The text is not JSON from `at` on. */
+/** The error for a text that is not JSON from `at` on. */
 export const createSyntaxError = ({ bytes }: JsonScanner, at: number): JsonSyntaxError =>
   new JsonSyntaxError(
     at >= bytes.length ? `cut short after ${bytes.length} bytes` : `not JSON at byte ${at} of ${bytes.length}`,
   )
 
-/** The next byte that is not white space. */
+/** The next byte that is not whitespace. */
 export const skipSpace = (scanner: JsonScanner, at: number): number =>
   (scanner.bytes[at] ?? 0) > 0x20 ? at : skipBlanks(scanner, at)
 
@@ -63,7 +63,7 @@ const skipBlanks = (scanner: JsonScanner, at: number): number => {
   }
 }
 
-/** From the end of a key over the colon to the value. */
+/** From the end of a key past the colon to the value. */
 export const skipColon = (scanner: JsonScanner, at: number): number => {
   const p = skipSpace(scanner, at)
   if (scanner.bytes[p] !== COLON) throw createSyntaxError(scanner, p)
@@ -111,12 +111,12 @@ export const nextElement = (scanner: JsonScanner, end: number): number => {
   throw createSyntaxError(scanner, p)
 }
 
-/** 1 for the bytes that stand for themselves in a string. */
+/** 1 for each byte that represents itself in a string. */
 const plainBytes = new Uint8Array(256).map((_, byte) => (byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1))
 
 /**
- * Of the four bytes of a word those that do not stand for themselves in a string, each by its highest bit; exact up to
- * the first of them. Flipping bit 1 puts the quote among the control characters.
+ * Marks the bytes of a word that do not represent themselves in a string, each by its highest bit. Exact up to the
+ * first marked byte. Flipping bit 1 puts the quote among the control characters.
  */
 const markSpecialBytes = (word: number): number => {
   const low = word ^ 0x02020202
@@ -124,7 +124,7 @@ const markSpecialBytes = (word: number): number => {
   return (((low - 0x21212121) & ~low) | ((slash - 0x01010101) & ~slash)) & 0x80808080
 }
 
-/** Which of four bytes the lowest set bit lies in. */
+/** The index (0 to 3) of the byte that holds the lowest set bit. */
 const firstMarkedByte = (bits: number): number => (31 - Math.clz32(bits & -bits)) >> 3
 
 /** The next quote, backslash or control character; the end of the text if there is none. */
@@ -140,7 +140,7 @@ export const findSpecialByte = ({ bytes, view }: JsonScanner, at: number): numbe
   return p
 }
 
-/** From behind the opening quote of a string to behind its closing one. */
+/** From after the opening quote of a string to after its closing quote. */
 export const skipString = (scanner: JsonScanner, at: number): number => {
   const { bytes } = scanner
   for (let p = at; ; p = skipEscape(scanner, p)) {
@@ -173,7 +173,7 @@ const readHex = (scanner: JsonScanner, at: number): number => {
   return Number.parseInt(digits, 16)
 }
 
-/** The text of a string whose quotes stand at `from` and before `to`. */
+/** The text of the string between the quotes at `from` and just before `to`. */
 export const decodeString = ({ bytes }: JsonScanner, from: number, to: number): string => {
   const text = bytes.toString('utf8', from, to)
   return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1)
@@ -191,14 +191,14 @@ const skipDigits = (scanner: JsonScanner, at: number): number => {
   return p
 }
 
-/** The sign and the digits of a number before its point and its exponent. */
+/** The sign and digits of a number before its decimal point and exponent. */
 export const skipInteger = (scanner: JsonScanner, at: number): number => {
   const { bytes } = scanner
   const first = bytes[at] === MINUS ? at + 1 : at
   return bytes[first] === 0x30 ? first + 1 : skipDigits(scanner, first)
 }
 
-/** The point of a number and the digits behind it, if there is one. */
+/** The decimal point of a number and the digits after it, if there are any. */
 export const skipFraction = (scanner: JsonScanner, at: number): number =>
   scanner.bytes[at] === 0x2e ? skipDigits(scanner, at + 1) : at
 
@@ -227,11 +227,12 @@ const hasBytesAt = (bytes: Uint8Array, at: number, expected: Uint8Array): boolea
   return true
 }
 
-/** Deeper than any answer of a service, and shallow enough for the stack of every reader behind us. */
+/** Deeper than any answer of a service, yet shallow enough for the stack of every later reader. */
 export const maxJsonDepth = 500
 
 /**
- * Any value; takes exactly what JSON.parse takes, down to `maxJsonDepth` levels. `depth`: the levels around the value.
+ * Skips any value. Accepts exactly what JSON.parse accepts, down to `maxJsonDepth` levels. `depth`: the levels around
+ * the value.
  */
 export const skipValue = (scanner: JsonScanner, at: number, depth = 0): number => {
   switch (scanner.bytes[at]) {
@@ -269,7 +270,7 @@ const skipObject = (scanner: JsonScanner, open: number, depth: number): number =
     const keyEnd = skipString(scanner, key + 1)
     if (keys !== undefined) {
       const text = bytes.toString('latin1', key, keyEnd)
-      // The same key may be written with escapes and without.
+      // A key may be written both with and without escapes.
       if (keys.add(text).size < count || text.includes('\\')) onDuplicateKey?.()
     }
     key = nextMember(scanner, skipValue(scanner, skipColon(scanner, keyEnd), depth))

@@ -3,10 +3,10 @@ import { pipe } from 'fp-ts/function'
 import type * as t from 'io-ts'
 import { annotationsOf } from '../schema'
 
-/** One error: the key path and what is expected there. Never the value, which may be a secret. */
+/** One error: the key path and what is expected there. Never holds the value, which may be a secret. */
 type ValidationIssue = { readonly path: string; readonly problem: string }
 
-/** The decoded value, or for each key path that is wrong what is expected there. */
+/** The decoded value, or the expected type for each wrong key path. */
 export const decodeValue = <A>(
   codec: t.Type<A, unknown>,
   value: unknown,

@@ -6,34 +6,33 @@ import { runOrThrow } from './error'
 import type { LineEditor } from './line-editor'
 import { type CommandDescription, type CommandOptions, type ParsedOptions, parseOptions } from './options'
 
-/** What a command may use of the process that it runs in. */
+/** What a command may use of its process. */
 export type CommandIo = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly pid: number
   readonly stdin: AsyncIterable<Uint8Array>
-  /** Writes to stdout; resolves once there is room again, so that a slow reader slows the run down. */
+  /** Writes to stdout. Resolves once there is room again, so that a slow reader slows the run down. */
   readonly print: (text: OutputText) => Promise<void>
   /** Writes one line to stderr. */
   readonly printWarning: (line: string) => void
   /**
-   * Shows one progress line on a terminal, and now and then logs it elsewhere; an empty one clears it. Costs little
-   * however often it is called. `after`: on a terminal, how many milliseconds the run must have taken before it shows
-   * the line.
+   * Shows one progress line on a terminal, or logs it occasionally elsewhere. An empty line clears it. Cheap to call
+   * often. `after`: on a terminal, the milliseconds from the start of the run before the line may appear.
    */
   readonly printProgress: (line: string, after?: number) => void
-  /** Whether a person answers on stdin and reads stderr. */
+  /** A person answers on stdin and reads stderr. */
   readonly isInteractive: boolean
-  /** Whether stdout is a terminal, which acts on control characters. */
+  /** Stdout is a terminal, which interprets control characters. */
   readonly printsOnTerminal: boolean
-  /** Whether stdout is a terminal that shows colors, and NO_COLOR is not set. */
+  /** Stdout is a terminal that shows colors, and NO_COLOR is not set. */
   readonly hasColors: boolean
-  /** Whether the terminal shows what is typed; without, each key comes at once and unedited. */
+  /** Turns the echo of typed keys on or off. Without it, each key arrives at once and unedited. */
   readonly setEcho: (on: boolean) => void
-  /** Lines that a person edits; only where `isInteractive` and `printsOnTerminal`. */
+  /** Lines that a person edits. Available only if `isInteractive` and `printsOnTerminal`. */
   readonly editLines: () => LineEditor
-  /** From now on, `***` replaces these texts on stderr and in the failures of a run. */
+  /** From now on, `***` replaces these strings on stderr and in failures. */
   readonly addSecrets: (secrets: ReadonlyArray<string>) => void
-  /** Replaces the secrets in a text that is printed on stdout. */
+  /** Redacts the secrets in a text for stdout. */
   readonly redactText: (text: string) => string
   /** Aborted by SIGTERM or SIGINT. */
   readonly stop: AbortSignal
@@ -41,13 +40,13 @@ export type CommandIo = {
 
 export type Command = CommandDescription & {
   /**
-   * Parses `args` and runs the command; returns the exit status. `program`: its name, for messages about a wrong
+   * Parses `args` and runs the command. Returns the exit status. `program`: its name, for messages about a wrong
    * option.
    */
   readonly run: (io: CommandIo, program: string, args: ReadonlyArray<string>) => Promise<number>
 }
 
-/** A command whose `run` receives its options with the types that their declaration gives them. */
+/** A command whose `run` receives its options with the declared types. */
 export const defineCommand = <const Os extends CommandOptions>(
   declaration: Omit<CommandDescription, 'options'> & {
     readonly options: Os

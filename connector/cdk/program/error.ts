@@ -3,8 +3,8 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from '../failure'
 
 /**
- * A failure thrown where code is plain async; the program reports it. `status`: the exit status, where the failure does
- * not decide it.
+ * A failure thrown by plain async code; the program reports it. `status`: the exit status, if the failure does not
+ * determine it.
  */
 export class CommandError extends Error {
   constructor(

@@ -3,24 +3,24 @@ import type { Failure } from '../failure'
 import { reportSingerFailure } from '../singer/command-line'
 import type { CommandIo } from './command'
 
-/** Reports the failure of a whole command to the caller of the program; returns the exit status. */
+/** Reports the failure of a whole command to the program's caller. Returns the exit status. */
 export type ReportFailure = (
   io: CommandIo,
   failure: Failure,
-  /** `json`: the caller has asked for JSON with `--json`. */
+  /** `json`: the caller asked for JSON with `--json`. */
   command: { readonly program: string; readonly verb: string; readonly json?: boolean },
 ) => Promise<number>
 
-/** How the caller of a program expects it to end. */
+/** How a program ends, as its caller expects. */
 export type CallerConventions = {
   readonly reportFailure: ReportFailure
-  /** After a signal, exit with status 143 or 130; other programs die of the signal itself. */
+  /** After a signal, exit with status 143 or 130. Other programs end by the signal itself. */
   readonly exitsOnSignal: boolean
-  /** The exit status where stdout cannot be written. */
+  /** The exit status if stdout cannot be written. */
   readonly outputStatus: number
 }
 
-/** `check` answers a wrong config with a status; every other failure is a trace. */
+/** `check` reports a wrong config as a status. Every other failure is a trace. */
 export const reportAirbyteFailure: ReportFailure = async (io, failure, { verb }) => {
   io.printWarning(failure.message)
   if (verb === 'check' && failure._tag === 'Config') {
@@ -31,19 +31,21 @@ export const reportAirbyteFailure: ReportFailure = async (io, failure, { verb })
   return 1
 }
 
-/** The exit statuses of a program for people, those of sysexits.h: another run may succeed only after `Transient`. */
+/**
+ * The exit statuses of a program for people, from sysexits.h. Only after `Transient` may the same run succeed later.
+ */
 const failureStatuses: Readonly<Record<Failure['_tag'], number>> = { Config: 78, System: 70, Transient: 75 }
 
 /**
- * The exit status for these failures: what a person must mend comes before what passes by itself. Without any: run
- * again.
+ * The exit status for these failures. What a person must fix takes precedence over what may pass by itself. Without
+ * failures, the status of `Transient`: run again.
  */
 export const failureStatus = (failures: ReadonlyArray<Failure>): number =>
   failureStatuses[
     (['Config', 'System'] as const).find((tag) => failures.some(({ _tag }) => _tag === tag)) ?? 'Transient'
   ]
 
-/** A failure as `--json` prints it; the types are those of Airbyte's traces. */
+/** A failure as `--json` prints it, with the types of Airbyte's traces. */
 export const describeFailure = ({ _tag, message }: Failure) => ({ type: failureTypes[_tag], message })
 
 const reportToPerson: ReportFailure = async (io, failure, { json = false }) => {

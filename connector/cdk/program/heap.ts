@@ -4,14 +4,13 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 const youngHeapBytes = 4 << 20
 
 /**
- * Lets the old part of the heap grow by this percentage of its live objects before a collection; V8 lets it grow to
- * several times that.
+ * Lets the old generation of the heap grow by this percentage of its live objects before a collection. By default, V8
+ * lets it grow several times over.
  */
 export const setHeapGrowth = (percent: number): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
 
 /**
- * Stops the growth of the young part of the heap if it is large enough; says whether it is. V8 does not make it smaller
- * again.
+ * Stops the growth of the young generation if it is large enough, and returns true then. V8 does not shrink it again.
  */
 export const limitYoungHeap = (): boolean => {
   const size = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0
@@ -21,9 +20,9 @@ export const limitYoungHeap = (): boolean => {
 }
 
 /**
- * Keeps the heap of a run near what it needs. V8 would let it grow to several times that before a collection, and its
- * young part to 48 MB, which makes a run no faster. The returned function stops the growth of the young part once it is
- * large enough: call it after each message.
+ * Keeps the heap near what a run needs. By default, V8 lets it grow several times over before a collection, and its
+ * young generation to 48 MB, which makes a run no faster. Call the returned function after each message: it stops the
+ * growth of the young generation once that is large enough.
  */
 export const limitHeap = (): (() => void) => {
   setHeapGrowth(150)

@@ -1,18 +1,15 @@
 import { createInterface } from 'node:readline'
 
-/**
- * What a person types on a terminal: lines that can be edited, with those before them at the arrow keys for as long as
- * the program runs.
- */
+/** Lines that a person types and edits on a terminal. The arrow keys recall earlier lines of this session. */
 export type LineEditor = {
-  /** The next line; 'interrupted' where Ctrl-C dropped it, 'ended' after Ctrl-D. */
+  /** The next line; 'interrupted' after Ctrl-C, 'ended' after Ctrl-D. */
   readonly readLine: (prompt: string) => Promise<{ readonly line: string } | 'interrupted' | 'ended'>
-  /** Runs work that Ctrl-C stops, and not the program. */
+  /** Runs work that Ctrl-C stops without ending the program. */
   readonly runUntilInterrupt: <A>(work: (interrupt: AbortSignal) => Promise<A>) => Promise<A>
   readonly close: () => void
 }
 
-/** `flush`: resolves once all that was printed before a prompt is written. */
+/** `flush`: resolves once everything printed before a prompt is written. */
 export const createLineEditor = (
   input: NodeJS.ReadableStream,
   output: NodeJS.WritableStream,
@@ -31,7 +28,7 @@ export const createLineEditor = (
   editor.on('SIGINT', () => {
     if (interrupt !== undefined) return interrupt.abort()
     output.write('^C\n')
-    // The cursor may stand inside the line: to its end, and all before it away, without another prompt.
+    // The cursor may be inside the line: go to its end and clear it, without another prompt.
     editor.setPrompt('')
     for (const name of ['e', 'u']) editor.write(null, { ctrl: true, name })
     push('interrupted')

@@ -1,6 +1,6 @@
 const simplifyName = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 
-/** How many letters must be added, dropped, replaced or exchanged with their neighbour to make `b` of `a`. */
+/** How many letters must be added, dropped, replaced or swapped with their neighbor to turn `a` into `b`. */
 const countTypos = (a: string, b: string): number => {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)]
   const at = (i: number, j: number): number => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
@@ -22,7 +22,7 @@ const countTypos = (a: string, b: string): number => {
   return at(a.length, b.length)
 }
 
-/** The known name that was probably meant; undefined if none is near. Case, hyphens and underscores do not count. */
+/** The known name that the user probably meant; undefined if none is close. Ignores case, hyphens and underscores. */
 export const findNearestName = (word: string, names: ReadonlyArray<string>): string | undefined => {
   const given = simplifyName(word)
   const maxTypos = Math.max(1, Math.floor(given.length / 3))
@@ -37,7 +37,7 @@ export const findNearestName = (word: string, names: ReadonlyArray<string>): str
   return nearest?.name
 }
 
-/** ` Did you mean …?` if a known name is near, else nothing. */
+/** ` Did you mean …?` if a known name is close, otherwise an empty string. */
 export const suggestName = (word: string, names: ReadonlyArray<string>): string => {
   const name = findNearestName(word, names)
   return name === undefined ? '' : ` Did you mean ${name}?`

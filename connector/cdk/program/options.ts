@@ -12,8 +12,7 @@ export type CommandOption = {
   readonly multiple?: boolean
   readonly required?: boolean
   /**
-   * The value of a text option that is given without one, as in `--test`; another value is joined to it, as in
-   * `--test=schema`.
+   * The value of an option given without one, as in `--test`. Any other value is joined to it, as in `--test=schema`.
    */
   readonly bareValue?: string
 }
@@ -29,7 +28,7 @@ type OptionValue<O extends CommandOption> = O extends { readonly type: 'boolean'
       : string | undefined
 
 /**
- * The options and operands of a command line. A boolean option that is left out is false, a multiple one is an empty
+ * The options and operands of a command line. A missing boolean option is false, a missing multiple option is an empty
  * list.
  */
 export type ParsedOptions<Os extends CommandOptions> = {
@@ -39,7 +38,7 @@ export type ParsedOptions<Os extends CommandOptions> = {
   readonly positionals: ReadonlyArray<string>
 }
 
-/** What a command says of itself; its help is made from it. */
+/** A command's description, from which its help is made. */
 export type CommandDescription = {
   /** The verb; empty for the only command of a program. */
   readonly name: string
@@ -58,7 +57,7 @@ const addBareValue = (options: CommandOptions, arg: string): string => {
   return bareValue === undefined ? arg : `${arg}=${bareValue}`
 }
 
-/** The options of `args`; throws a `CommandError` that names the wrong one. */
+/** The options of `args`. Throws a `CommandError` that names the wrong one. */
 export const parseOptions = <Os extends CommandOptions>(
   program: string,
   { name, options, operands }: Pick<CommandDescription, 'name' | 'operands'> & { readonly options: Os },
@@ -79,7 +78,7 @@ export const parseOptions = <Os extends CommandOptions>(
     const missing = ({ type, multiple }: CommandOption) =>
       type === 'boolean' ? false : multiple === true ? [] : undefined
     return {
-      // The declaration and parseArgs agree on the types, which TypeScript cannot see through Object.entries.
+      // The declaration and parseArgs agree on the types, but TypeScript cannot see that through Object.entries.
       options: Object.fromEntries(
         entries.map(([key, option]) => [key, values[key] ?? missing(option)]),
       ) as ParsedOptions<Os>['options'],

@@ -5,7 +5,7 @@ import { createProgressPrinter } from './progress'
 import type { StdoutWriter } from './stdout'
 import { createTerminalWriter, showsColors } from './terminal'
 
-/** What a command may use of a process. `stop`: aborted when the command is to end. */
+/** The interface of a command to its process. `stop` is aborted when the command should end. */
 export const createProcessIo = (host: NodeJS.Process, stdout: StdoutWriter, stop: AbortSignal): CommandIo => {
   let redactText = createRedactor([])
   const secrets: string[] = []

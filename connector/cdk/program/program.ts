@@ -5,16 +5,17 @@ import { type Program, runCommandLine } from './run-command'
 import { stallTimeout, stopOnSignals, stopTimeout } from './signals'
 import { createStdoutWriter, outputFailure } from './stdout'
 
-/** Runs a program in this process (`host`) and ends it with the exit status, or by the signal that stopped it. */
+/** Runs a program in this process (`host`). Ends it with the exit status, or by the signal that stopped it. */
 export const runProgram = (name: string, program: Program, host: NodeJS.Process): void => {
-  // The modules of a command are loaded only now, which alone would make the young part eight times as large.
+  // The modules of a command are loaded only now. That alone would make the young generation eight times as large.
   limitYoungHeap()
-  // Naming host.stdout makes a full pipe say so. A write that waits for room would hold a thread, and with it our exit.
+  // Accessing host.stdout makes a full pipe report that it is full. A write that waits for room would block a thread,
+  // and with it our exit.
   const stdout = createStdoutWriter(host.stdout.fd)
   const stop = stopOnSignals(host, program.exitsOnSignal, stdout)
   const io = createProcessIo(host, stdout, stop.signal)
   const crash = new Promise<never>((_, reject) => host.on('uncaughtException', reject))
-  /** The exit status; undefined if the reader of the output is gone or the program is wrong, which is 1 in any case. */
+  /** The exit status. Undefined, which means 1, if the output's reader is gone or the program has a bug. */
   const run = async (): Promise<number | undefined> => {
     try {
       const status = await runCommandLine(name, program, io, host.argv.slice(2), crash)
@@ -35,7 +36,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
   })
 }
 
-/** Waits until stderr is written, since an exit drops what a slow reader has not read yet. */
+/** Waits until stderr is written. An exit would drop what a slow reader has not read yet. */
 const flushStderr = ({ stderr }: NodeJS.Process, timeout: number): Promise<unknown> =>
   Promise.race([
     new Promise((resolve) => stderr.write('', resolve)),

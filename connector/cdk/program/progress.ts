@@ -3,11 +3,11 @@ const redrawInterval = 200
 const progressLineInterval = 60_000
 
 /**
- * After how many milliseconds a command that mostly ends at once shows what it does: before, a line would only flash.
+ * How many milliseconds a usually quick command waits before it shows progress, so that the line does not just flash.
  */
 export const progressDelay = 2_000
 
-/** How progress is shown. `columns`: the width of the terminal; undefined where there is none. */
+/** Where progress is shown. `columns`: the width of the terminal; undefined if there is none. */
 type ProgressOutput = {
   readonly columns: () => number | undefined
   readonly write: (text: string) => void
@@ -15,8 +15,8 @@ type ProgressOutput = {
 }
 
 /**
- * Prints progress: on a terminal one line that is redrawn at most five times a second and never wraps; elsewhere a line
- * with its time once a minute, the first after a minute. An empty line clears it.
+ * Prints progress. On a terminal, one line that is redrawn at most five times a second and never wraps. Elsewhere, a
+ * line with its time once a minute, the first after a minute. An empty line clears it.
  */
 export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) => {
   const startedAt = now()
@@ -24,7 +24,7 @@ export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) =
   let lastRedraw = Number.NEGATIVE_INFINITY
   let lastLine = startedAt
   let shown = ''
-  /** When a terminal may draw the line that is not drawn yet; undefined without such a line. */
+  /** When a terminal may draw the pending line; undefined without a pending line. */
   let waitsUntil: number | undefined
   const clear = (): void => {
     if (isDrawn) write('\r\x1b[K')
@@ -40,7 +40,7 @@ export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) =
     waitsUntil = undefined
     write(`\r\x1b[K${line.length < width ? line : `${line.slice(0, Math.max(0, width - 2))}…`}`)
   }
-  /** `after`: on a terminal, how many milliseconds the run must have taken before it shows the line. */
+  /** `after`: on a terminal, the milliseconds from the start of the run before the line may appear. */
   const print = (line: string, after = 0): void => {
     const at = now()
     const width = columns()
@@ -53,8 +53,8 @@ export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) =
     }
   }
   /**
-   * To be called now and then: draws the line that waits; elsewhere prints it again, so that a log shows that the run
-   * is still there.
+   * Call this now and then. On a terminal, it draws the pending line. Elsewhere, it repeats the line, so that a log
+   * shows that the run is still alive.
    */
   const repeat = (): void => {
     const width = columns()

@@ -10,16 +10,16 @@ import { outputFailure } from './stdout'
 export type Program = CallerConventions & {
   readonly summary: string
   readonly version: () => string
-  /** What the list of verbs ends with. */
+  /** Printed after the list of verbs. */
   readonly notes?: string
   /**
-   * By verb, each loaded when it is needed, so that `spec` does not load DuckDB. A program without verbs has one
-   * command, named ''.
+   * The commands by verb. Each is loaded when needed, so that `spec` does not load DuckDB. A program without verbs has
+   * one command, named ''.
    */
   readonly commands: Readonly<Record<string, () => Promise<Command>>>
 }
 
-/** What a program prints without a verb: its verbs. */
+/** Printed if the program is run without a verb: the list of verbs. */
 const formatOverview = async (name: string, { summary, commands, notes }: Program): Promise<string> => {
   const verbs = await Promise.all(
     Object.entries(commands).map(async ([verb, load]) => `  ${verb.padEnd(10)}${(await load()).summary}`),
@@ -41,7 +41,7 @@ const formatOverview = async (name: string, { summary, commands, notes }: Progra
 const isHelp = (arg: string): boolean => arg === '--help' || arg === '-h'
 const isVersion = (arg: string): boolean => arg === '--version'
 
-/** The arguments before `--`, behind which nothing is an option. */
+/** The arguments before `--`, after which nothing is an option. */
 const optionArgs = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
   args.includes('--') ? args.slice(0, args.indexOf('--')) : args
 

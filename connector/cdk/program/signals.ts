@@ -2,22 +2,21 @@ import type { StdoutWriter } from './stdout'
 
 type StopSignal = 'SIGTERM' | 'SIGINT'
 
-/** How long a stopped program takes at most, in milliseconds: platforms kill after 10 s. */
+/** How long a stopped program may take, in milliseconds. Platforms kill it after 10 s. */
 export const stopTimeout = 9_000
 
-/** How long a stopped program waits for a reader of its output that takes nothing, in milliseconds. */
+/** How long a stopped program waits for a reader that takes no output, in milliseconds. */
 export const stallTimeout = 2_000
 
-/** How the signals of a process stop its program. */
 type ProgramStop = {
-  /** Aborted by the first signal; the second one, or a run that does not end in time, ends the process. */
+  /** Aborted by the first signal. A second signal, or a run that does not end in time, ends the process. */
   readonly signal: AbortSignal
   readonly received: () => StopSignal | undefined
-  /** Ends the process as the signal does. */
+  /** Ends the process as the signal would. */
   readonly end: (signal: StopSignal) => void
 }
 
-/** `exitsOnSignal`: end with status 143 or 130, not by the signal. */
+/** `exitsOnSignal`: exit with status 143 or 130 instead of ending by the signal. */
 export const stopOnSignals = (host: NodeJS.Process, exitsOnSignal: boolean, stdout: StdoutWriter): ProgramStop => {
   const signals: ReadonlyArray<StopSignal> = ['SIGTERM', 'SIGINT']
   const stop = new AbortController()
@@ -39,7 +38,7 @@ export const stopOnSignals = (host: NodeJS.Process, exitsOnSignal: boolean, stdo
   return { signal: stop.signal, received: () => received, end }
 }
 
-/** Calls `onStall` once some output has waited for `stallTimeout` and its reader has taken none of it. */
+/** Calls `onStall` if some output has waited for `stallTimeout` and its reader has taken none of it. */
 const watchForStall = ({ progress }: Pick<StdoutWriter, 'progress'>, onStall: () => void): void => {
   let last = progress().written
   let stalledSince = Date.now()

@@ -3,19 +3,19 @@ import { type Failure, transientFailure } from '../failure'
 import type { OutputText } from '../lines'
 
 /**
- * Writes to a file descriptor in order, on a thread of the pool: a reader that blocks the write does not block the
- * signals of the process.
+ * Writes to a file descriptor in order, on a pool thread. A reader that blocks the write does not block the process's
+ * signal handlers.
  */
 export type StdoutWriter = {
-  /** Copies the text; resolves once fewer than `room` bytes wait. Rejects if the descriptor is broken (EPIPE). */
+  /** Copies the text. Resolves once fewer than `room` bytes wait. Rejects if the descriptor is broken (EPIPE). */
   readonly write: (text: OutputText) => Promise<void>
   /** Resolves once everything is written. */
   readonly flush: () => Promise<void>
-  /** The bytes that wait for the reader, and those that it has room for by now. */
+  /** How many bytes wait for the reader, and how many it has taken so far. */
   readonly progress: () => { readonly waiting: number; readonly written: number }
 }
 
-/** A writer to `fd` that lets at most about `room` bytes wait, in blocks that it reuses. */
+/** A writer to `fd` with a buffer of about `room` bytes, in blocks that are reused. */
 export const createStdoutWriter = (fd: number, room = 1 << 20): StdoutWriter => {
   const output = newOutput(fd, room)
   let queue: Promise<unknown> = Promise.resolve()
@@ -31,7 +31,7 @@ export const createStdoutWriter = (fd: number, room = 1 << 20): StdoutWriter => 
   }
 }
 
-/** Bytes to be written, from `from` to `to`. */
+/** The bytes to write, from `from` to `to`. */
 type OutputBlock = { readonly bytes: Buffer; from: number; to: number }
 
 const blockSize = 1 << 18
@@ -40,19 +40,21 @@ const newBlock = (bytes: Buffer = Buffer.allocUnsafeSlow(blockSize)): OutputBloc
 
 type WaitingCaller = { readonly below: number; readonly resolve: () => void; readonly reject: (error: Error) => void }
 
-/** What waits to be written. */
+/** The pending output of a writer. */
 type Output = {
   readonly fd: number
   readonly room: number
-  /** In the order of writing; a part of the first may be written. */
+  /** In writing order. The first block may be partly written. */
   readonly full: OutputBlock[]
-  /** The block that takes the next bytes. */
+  /** The block that receives the next bytes. */
   open: OutputBlock
   readonly free: Buffer[]
   waitingBytes: number
   writtenBytes: number
   isWriting: boolean
-  /** The pause before the next try to write into a full pipe, doubled each time in a row (milliseconds). */
+  /**
+   * The pause before the next attempt to write into a full pipe, in milliseconds. Doubled after each failed attempt.
+   */
   pause: number
   broken: Error | undefined
   waiters: ReadonlyArray<WaitingCaller>
@@ -103,7 +105,7 @@ const closeBlock = (output: Output): void => {
   output.open = newBlock(output.free.pop())
 }
 
-/** Writes the first block, and then the others, unless a write is under way. */
+/** Writes the first block and then the others, unless a write is in progress. */
 const writeNext = (output: Output): void => {
   if (output.full.length === 0 && output.open.to > 0) closeBlock(output)
   const [block] = output.full
@@ -137,7 +139,7 @@ const recordWritten = (output: Output, block: OutputBlock, written: number): voi
   if (output.free.length * blockSize < output.room) output.free.push(block.bytes)
 }
 
-/** Resolves once fewer bytes wait. */
+/** Resolves once fewer than `below` bytes wait. */
 const waitBelow = (output: Output, below: number): Promise<void> => {
   if (output.broken !== undefined) return Promise.reject(output.broken)
   if (output.waitingBytes < below) return Promise.resolve()
@@ -155,10 +157,10 @@ const settleWaiters = (output: Output): void => {
 
 const outputCodes = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO']
 
-/** The failure of stdout, where it leads to a file that cannot take what is printed; undefined for any other error. */
+/** The failure for an error of stdout, if it leads to a file that cannot be written; undefined for any other error. */
 export const outputFailure = (error: unknown): Failure | undefined => {
   const { code = '', syscall } = error as NodeJS.ErrnoException
   return syscall === 'write' && outputCodes.includes(code)
-    ? transientFailure(`The output cannot be written to stdout (${code}). Make room where it goes, and run again.`)
+    ? transientFailure(`The output cannot be written to stdout (${code}). Free up space there, then run again.`)
     : undefined
 }

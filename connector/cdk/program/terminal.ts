@@ -1,8 +1,8 @@
 import { constants, openSync, writeSync } from 'node:fs'
 
 /**
- * Writes to the terminal behind stderr what it takes at once, and drops the rest: Node's own writes to a terminal wait,
- * and one that is stopped by Ctrl-S would hold up the process. Undefined where the terminal cannot be opened once more.
+ * Writes what the terminal behind stderr accepts at once, and drops the rest. Node's own writes to a terminal wait, so
+ * a terminal stopped by Ctrl-S would block the process. Undefined if the terminal cannot be opened a second time.
  */
 export const createTerminalWriter = (): ((text: string) => void) | undefined => {
   const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants
@@ -12,7 +12,7 @@ export const createTerminalWriter = (): ((text: string) => void) | undefined => 
       try {
         writeSync(fd, text)
       } catch {
-        // It takes nothing now; the next redraw shows more.
+        // The terminal accepts nothing now. The next redraw shows more.
       }
     }
   } catch {
@@ -20,6 +20,6 @@ export const createTerminalWriter = (): ((text: string) => void) | undefined => 
   }
 }
 
-/** https://no-color.org: any text in NO_COLOR but the empty one turns colors off. */
+/** https://no-color.org: any non-empty value of NO_COLOR turns colors off. */
 export const showsColors = ({ stdout, env }: Pick<NodeJS.Process, 'stdout' | 'env'>): boolean =>
   stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb'

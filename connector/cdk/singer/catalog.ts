@@ -47,7 +47,9 @@ const selectSchemaAttributes = (schema: JsonSchema, kept: ReadonlySet<string>): 
   }
 }
 
-/** A stream as `--discover` shows it. Only top-level attributes can be selected; an object is sent whole. */
+/**
+ * A stream in the output of `--discover`. Only top-level attributes can be selected; an object is always sent whole.
+ */
 export const describeSingerStream = <Env>(stream: Stream<Env>) => {
   const { name, schema, primaryKey, cursor } = stream
   const automatic = automaticAttributes(stream)
@@ -80,22 +82,22 @@ export const describeSingerStream = <Env>(stream: Stream<Env>) => {
   }
 }
 
-/** What `--discover` prints. */
+/** The output of `--discover`. */
 export const formatSingerCatalog = <Env>(streams: ReadonlyArray<Stream<Env>>): string =>
   `${JSON.stringify({ streams: streams.map(describeSingerStream) }, null, 2)}\n`
 
-/** What a Singer catalog asks for. */
+/** What a Singer catalog selects. */
 export type SingerSelection = {
   readonly catalog: Catalog
-  /** The SCHEMA of each stream: the catalog's schema without what is not selected. */
+  /** The SCHEMA of each stream: the catalog's schema without deselected attributes. */
   readonly schemas: ReadonlyMap<string, JsonSchema>
-  /** Deselected attributes inside selected objects, which are sent all the same. */
+  /** Deselected attributes inside selected objects. They are still sent. */
   readonly nestedDeselections: ReadonlyArray<NestedDeselection>
-  /** What the catalog asks for and does not get. */
+  /** Settings of the catalog that are ignored. */
   readonly ineffectiveSettings: ReadonlyArray<IneffectiveSetting>
 }
 
-/** A setting of a stream without effect, such as another replication key. */
+/** An ignored setting of a stream, such as a different replication key. */
 type IneffectiveSetting = { readonly stream: string; readonly message: string }
 
 /** An attribute inside an object, such as `location.name` of `reviews`. */
@@ -118,10 +120,7 @@ const CatalogEntry = t.intersection([
 type CatalogEntry = t.TypeOf<typeof CatalogEntry>
 const SingerCatalogCodec = t.type({ streams: annotate({ type: 'array' })(t.readonlyArray(CatalogEntry)) })
 
-/**
- * A Singer catalog (`--catalog`); a failure names the key path. Streams that do not exist stay in it: the run reports
- * them.
- */
+/** A Singer catalog (`--catalog`). A failure names the key path. Unknown streams stay in it; the run reports them. */
 export const decodeSingerCatalog =
   <Env>(streams: ReadonlyArray<Stream<Env>>) =>
   (value: unknown): E.Either<Failure, SingerSelection> =>
@@ -143,7 +142,7 @@ export const decodeSingerCatalog =
       }),
     )
 
-/** The metadata of a breadcrumb. In older catalogs it stands beside or inside the schema. */
+/** The metadata of a breadcrumb. In older catalogs it is beside or inside the schema. */
 const metadataAt = (entry: CatalogEntry, path: ReadonlyArray<string>): Readonly<Record<string, unknown>> => {
   const properties = t.UnknownRecord.is(entry.schema.properties) ? entry.schema.properties : {}
   const older = path.length === 0 ? [entry.schema, entry] : [properties[path[1] ?? '']]
@@ -173,8 +172,8 @@ const isAttributeSelected = (entry: CatalogEntry, automatic: ReadonlySet<string>
 }
 
 /**
- * A setting of a stream: the metadata's, else the one that discovery shows beside the stream, whose name has
- * underscores.
+ * A stream's setting: from the metadata, or else from the member with underscores that discovery prints beside the
+ * stream.
  */
 const settingOf = (entry: CatalogEntry, name: string, shownName: string): unknown =>
   metadataAt(entry, [])[name] ?? entry[shownName] ?? undefined
@@ -198,7 +197,7 @@ const findIneffectiveSettings = <Env>(
   const problems = [
     ...(key === undefined || key === own
       ? []
-      : [`replication-key ${key} has no effect: ${own === undefined ? 'the stream has none' : `it is ${own}`}`]),
+      : [`replication-key ${key} has no effect: ${own === undefined ? 'the stream has none' : `it uses ${own}`}`]),
     ...(tableKey === undefined || isOwnKey
       ? []
       : [`table-key-properties ${[tableKey].flat().join(', ')} have no effect: they are ${primaryKey.join(', ')}`]),
@@ -212,7 +211,10 @@ const findIneffectiveSettings = <Env>(
   return problems.map((problem) => ({ stream: name, message: `${name}: ${problem}.` }))
 }
 
-/** The schema with the attributes that every record has: keys that a SCHEMA does not declare are refused by targets. */
+/**
+ * Adds the attributes that every record has to the schema, because targets reject keys that their SCHEMA does not
+ * declare.
+ */
 const declareAutomatic = <Env>(schema: JsonSchema, stream: Stream<Env> | undefined): JsonSchema => {
   if (stream === undefined) return schema
   const own = toSingerSchema(stream.schema)
@@ -230,14 +232,14 @@ const declareAutomatic = <Env>(schema: JsonSchema, stream: Stream<Env> | undefin
       }
 }
 
-/** The names in a breadcrumb, in which `properties` stands before each name and `items` for a step into a list. */
+/** The names in a breadcrumb. It has `properties` before each name and `items` for a step into a list. */
 const attributePath = (breadcrumb: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [step, name, ...rest] = breadcrumb
   if (step === 'properties') return name === undefined ? [] : [name, ...attributePath(rest)]
   return step === undefined ? [] : attributePath(breadcrumb.slice(1))
 }
 
-/** Whether a schema declares the attribute at a path, also within lists. */
+/** True if a schema declares the attribute at a path, also within lists. */
 const declaresAttribute = (schema: unknown, path: ReadonlyArray<string>): boolean => {
   if (!t.UnknownRecord.is(schema)) return false
   if (t.UnknownRecord.is(schema.items)) return declaresAttribute(schema.items, path)

@@ -8,18 +8,18 @@ import type { LogEntry } from '../protocol'
 import type { JsonSchema } from '../schema'
 import { failureLogEntries } from './encode'
 
-/** A tap or a target, as it describes itself. */
+/** The description of a tap or target. */
 export type SingerProgram = {
   readonly name: string
   readonly description: string
   readonly version: () => string
   readonly capabilities: ReadonlyArray<string>
   readonly spec: JsonSchema
-  /** The prefix of the variables that `--config ENV` stands for. */
+  /** The prefix of the variables that `--config ENV` reads. */
   readonly variablePrefix: string
 }
 
-/** The options of every Singer program, beside its own. */
+/** The options that every Singer program has. */
 export const singerOptions = {
   about: { type: 'boolean', help: 'Print name, version, capabilities and settings' },
   format: { type: 'string', value: 'FORMAT', help: 'The format of --about: text, json or markdown' },
@@ -40,11 +40,11 @@ export const singerConfigNotes =
 
 /** The paths of `--config`, of which there must be one. */
 export const requireConfigPaths = (paths: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (paths.length === 0) throw usageError('--config is missing: give a file, or ENV.')
+  if (paths.length === 0) throw usageError('--config is missing. Give a file, or ENV.')
   return paths
 }
 
-/** Prints what `--version` or `--about` asks for; false if neither is given. */
+/** Prints what `--version` or `--about` requests. False if neither is given. */
 export const printDescription = async (
   io: CommandIo,
   program: SingerProgram,
@@ -67,7 +67,7 @@ export const printDescription = async (
   return true
 }
 
-/** What `--about --format json` prints, with the keys of the Meltano SDK. */
+/** The output of `--about --format json`, with the keys of the Meltano SDK. */
 const describeProgram = ({ name, description, version, capabilities, spec }: SingerProgram) => ({
   name,
   description,
@@ -76,7 +76,7 @@ const describeProgram = ({ name, description, version, capabilities, spec }: Sin
   settings: spec,
 })
 
-/** What `--about` prints for a person. */
+/** The output of `--about` for a person. */
 const formatProgramMarkdown = ({
   name,
   description,
@@ -119,7 +119,7 @@ const singerLogLevels: Record<LogLevel, string> = { error: 'ERROR', warn: 'WARNI
 export const formatPlainLog = ({ level, message }: LogEntry): string =>
   `${singerLogLevels[level]} ${message.replaceAll('\n', '\\n')}`
 
-/** The Meltano SDK's structured form, of which Meltano reads level, stream and message. `now`: milliseconds. */
+/** The Meltano SDK's structured form. Meltano reads level, stream and message. `now`: milliseconds. */
 export const formatJsonLog =
   (app: string, pid: number, now: () => number) =>
   ({ level, message, stream }: LogEntry): string =>
@@ -136,7 +136,7 @@ export const formatJsonLog =
 
 export type SingerLogger = (entry: LogEntry) => void
 
-/** Logs on stderr: `LEVEL message`, or JSON lines if Meltano asks for them by SINGER_SDK_LOG_CONFIG. */
+/** Logs on stderr: `LEVEL message`, or JSON lines if Meltano requests them by SINGER_SDK_LOG_CONFIG. */
 export const createSingerLogger = (io: CommandIo, app: string): SingerLogger => {
   const format = io.env.SINGER_SDK_LOG_CONFIG === undefined ? formatPlainLog : formatJsonLog(app, io.pid, Date.now)
   return (entry) => io.printWarning(format(entry))
@@ -148,7 +148,7 @@ export const withLoggedWarnings = (io: CommandIo, log: SingerLogger): CommandIo 
   printWarning: (message) => log({ level: 'warn', message }),
 })
 
-/** Logs the failure of a whole run, for which Singer has no message; returns the exit status. */
+/** Logs the failure of a whole run, because Singer has no message for it. Returns the exit status. */
 export const reportSingerFailure = async (
   io: CommandIo,
   failure: Failure,

@@ -10,7 +10,7 @@ import type { DecodedLine, DecodeOptions, InputLine, LineDecoder } from '../prot
 
 /** A stream that a SCHEMA has declared. */
 type DeclaredStream = {
-  /** Its SCHEMA names a bookmark, so that a run brings only what changed. */
+  /** Its SCHEMA names a bookmark, so a run sends only what changed. */
   readonly isIncremental: boolean
   /** A STATE or ACTIVATE_VERSION came after its last record. */
   isCovered: boolean
@@ -29,13 +29,13 @@ const SchemaBody = t.type({
 
 const noMessages: DecodedLine = E.right([])
 
-/** `time_extracted` in milliseconds since 1970, in UTC where it names no zone. */
+/** `time_extracted` in milliseconds since 1970, in UTC if it has no zone. */
 const parseExtracted = (time: string): number =>
   Date.parse(/T[\d:.]+$/.test(time.replace(' ', 'T')) ? `${time.replace(' ', 'T')}Z` : time)
 
-/** An input of Singer messages, as far as it was read. */
+/** An input of Singer messages, as far as it has been read. */
 type SingerInput = Pick<DecodeOptions, 'purpose' | 'now'> & {
-  /** By their names. */
+  /** By stream name. */
   readonly streams: Map<string, DeclaredStream>
   readonly losses: LossGuard
   /** The last STATE names a stream as `currently_syncing`. */
@@ -43,9 +43,9 @@ type SingerInput = Pick<DecodeOptions, 'purpose' | 'now'> & {
 }
 
 /**
- * SCHEMA, RECORD, STATE and ACTIVATE_VERSION lines as messages. Singer does not say that a stream is complete: at the
- * end of the input all are, unless the last STATE names one as `currently_syncing`. A stream brought everything if its
- * SCHEMA names no bookmark and a STATE came after its last record.
+ * Decodes SCHEMA, RECORD, STATE and ACTIVATE_VERSION lines. Singer does not mark a stream as complete: at the end of
+ * the input all are, unless the last STATE names one as `currently_syncing`. A stream sent everything if its SCHEMA
+ * names no bookmark and a STATE came after its last record.
  */
 export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
   const { purpose, now } = options
@@ -64,7 +64,7 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
       ]),
       otherType: (line) =>
         isTarget ? refuseLine(line, `has the type ${line.type}, which a target does not take`) : noMessages,
-      noMessage: (line) => (isTarget ? refuseLine(line, 'is no Singer message') : losses.passLine(line)),
+      noMessage: (line) => (isTarget ? refuseLine(line, 'is not a Singer message') : losses.passLine(line)),
     }),
     end: () => [...input.streams].map(([name, stream]) => endOfStream(input, name, stream)),
   }
@@ -85,7 +85,7 @@ const decodeSchema = ({ streams }: SingerInput, line: MessageLine): DecodedLine 
     bookmark_properties: valueAt(bytes, members.get('bookmark_properties')),
   }
   if (name === undefined || !SchemaBody.is(body))
-    return refuseLine(line, 'is a SCHEMA that lacks stream or schema, or whose keys are no list of names')
+    return refuseLine(line, 'is a SCHEMA that lacks stream or schema, or whose keys are not a list of names')
   const cursor = O.fromNullable(body.bookmark_properties?.[0])
   streams.set(name, { ...streams.get(name), isIncremental: O.isSome(cursor), isCovered: false })
   const primaryKey = body.key_properties ?? []
@@ -94,7 +94,7 @@ const decodeSchema = ({ streams }: SingerInput, line: MessageLine): DecodedLine 
   ])
 }
 
-/** `version`: NaN where the record has none. */
+/** `version`: NaN if the record has none. */
 const toRecords = (
   { streams, now }: SingerInput,
   line: InputLine,
@@ -159,7 +159,7 @@ const refuseBatch = (line: MessageLine): DecodedLine =>
   refuseLine(
     line,
     `is a BATCH of the stream ${stringAt(line.bytes, line.members.get('stream'))}, whose files are not read`,
-    "Take batch_config out of the tap's config, so that it sends records.",
+    "Remove batch_config from the tap's config, so that it sends records.",
   )
 
 const decodeActivation = ({ purpose, streams, losses }: SingerInput, line: MessageLine): DecodedLine => {
@@ -170,6 +170,6 @@ const decodeActivation = ({ purpose, streams, losses }: SingerInput, line: Messa
   if (losses.hasLoss()) return noMessages
   if (declared !== undefined) declared.isCovered = true
   if (stream === undefined || declared === undefined || !Number.isSafeInteger(version))
-    return purpose === 'deliver' ? noMessages : skipLine(line, 'is an ACTIVATE_VERSION of no known stream or version')
+    return purpose === 'deliver' ? noMessages : skipLine(line, 'is an ACTIVATE_VERSION of an unknown stream or version')
   return E.right([{ _tag: 'TableVersion', stream, version, active: true }])
 }

@@ -13,7 +13,7 @@ import {
 import { replaceBookmarks, type SingerState } from '../state-file'
 import { toSingerSchema } from './catalog'
 
-/** A stream that has started and not ended. */
+/** A stream that has started but not ended. */
 type OpenStream = {
   readonly startedAt: number
   /** Records since the last logged count. */
@@ -21,25 +21,28 @@ type OpenStream = {
   hasLoggedCount: boolean
 }
 
-/** A run that is printed, as far as it has come. */
+/** A run, as far as it has been printed. */
 type SingerRun = Required<Pick<EncodeOptions, 'now' | 'schemas'>> & {
-  /** The state that the run was given, less its table versions. Each STATE repeats it: it replaces the one before. */
+  /**
+   * The state given to the run, without its table versions. Each STATE repeats it, because each replaces the one
+   * before.
+   */
   readonly givenState: SingerState['value']
   readonly sendsTableVersions: boolean
-  /** The last state of each stream of this run. */
+  /** The last state of each stream in this run. */
   readonly bookmarks: Map<string, unknown>
-  /** In the order they started; the first of them is `currently_syncing`. */
+  /** In starting order. The first one is `currently_syncing`. */
   readonly openStreams: Map<string, OpenStream>
   /** Attributes already logged as left out, such as `reviews.rating`. */
   readonly nulledFields: Set<string>
-  /** The table version of each full refresh that has not reached its end, by stream. */
+  /** The table version of each unfinished full refresh, by stream. */
   readonly tableVersions: Map<string, number>
 }
 
-/** Where a state keeps the versions, beside `bookmarks`. */
+/** The member of a state that holds the versions, beside `bookmarks`. */
 const versionsKey = 'table_versions'
 
-/** The versions of the full refreshes that earlier runs have not finished. */
+/** The table versions of full refreshes that earlier runs did not finish. */
 export const tableVersionsOf = ({ [versionsKey]: versions }: SingerState['value']): ReadonlyMap<string, number> =>
   new Map(
     Object.entries(t.UnknownRecord.is(versions) ? versions : {}).filter((entry): entry is [string, number] =>
@@ -48,9 +51,9 @@ export const tableVersionsOf = ({ [versionsKey]: versions }: SingerState['value'
   )
 
 /**
- * Prints messages as Singer lines on stdout and entries of the log; the last line of a run, also of one that failed, is
- * a STATE. With `tableVersions` each record of a full refresh has a version, and ACTIVATE_VERSION at its end lets a
- * target delete all others. The state keeps the version, so that a run that continues the refresh uses the same.
+ * Prints messages as Singer lines on stdout and as log entries. The last line of a run, even a failed one, is a STATE.
+ * With `tableVersions`, each record of a full refresh has a version, and a final ACTIVATE_VERSION lets a target delete
+ * all other rows. The state keeps the version, so that a run that continues the refresh uses the same one.
  */
 export const createSingerEncoder = ({
   now,
@@ -108,7 +111,7 @@ const stateLine = ({ givenState, bookmarks, openStreams, tableVersions }: Singer
   return jsonLine({ type: 'STATE', value: { ...value, ...versions } })
 }
 
-/** A state that came in, printed back as it was. */
+/** A received state, printed back unchanged. */
 const printReceived = (received: Uint8Array): ProtocolOutput => printLines(`${Buffer.from(received)}\n`)
 
 const encodeStart = (run: SingerRun, { name, schema, primaryKey, cursor, syncMode }: StreamInfo): ProtocolOutput => {
@@ -177,7 +180,7 @@ const encodeFailure = (
   ],
 })
 
-/** Takes a stream out of the open ones; the log counts what is uncounted and says how long the stream took. */
+/** Removes a stream from the open ones. Logs its remaining count and how long it took. */
 const closeStream = (
   { openStreams, now }: SingerRun,
   stream: string,
@@ -194,7 +197,7 @@ const closeStream = (
 const recordCountEntry = (stream: string, count: number): LogEntry =>
   metricLogEntry('counter', 'record_count', count, { stream })
 
-/** A measurement, as singer-python and the Meltano SDK write it. */
+/** A metric, as singer-python and the Meltano SDK write it. */
 export const metricLogEntry = (
   type: 'counter' | 'timer',
   name: 'record_count' | 'http_request_duration' | 'sync_duration',
@@ -206,7 +209,7 @@ export const metricLogEntry = (
   ...(typeof tags.stream === 'string' ? { stream: tags.stream } : {}),
 })
 
-/** A failure as entries of the log: what to do, then the detail for the maintainers. */
+/** A failure as log entries: first what to do, then the detail for the maintainers. */
 export const failureLogEntries = ({ message, detail }: Failure, stream?: string): ReadonlyArray<LogEntry> => {
   const where = stream === undefined ? {} : { stream }
   return [
@@ -215,14 +218,14 @@ export const failureLogEntries = ({ message, detail }: Failure, stream?: string)
   ]
 }
 
-/** Logs each attribute with values that were left out, once a run: a Singer record has no place for that. */
+/** Logs each attribute whose values were left out, once per run. A Singer record has no place for that. */
 const logNulledFields = (known: Set<string>, stream: string, rows: ReadonlyArray<Row>): ReadonlyArray<LogEntry> => {
   const fields = rows.flatMap(({ changes = [] }) => changes.map(({ field }) => `${stream}.${field}`))
   const newFields = [...new Set(fields)].filter((field) => !known.has(field))
   for (const field of newFields) known.add(field)
   return newFields.map((field) => ({
     level: 'warn',
-    message: `${field} has values of another type than declared; they are sent as null.`,
+    message: `${field} has values that do not match its declared type; they are sent as null.`,
     stream,
   }))
 }

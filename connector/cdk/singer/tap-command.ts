@@ -21,7 +21,7 @@ import {
 import { metricLogEntry } from './encode'
 import { printSchemas, readAsSinger, readFirstRecords, type TapRun } from './tap-run'
 
-/** The selection in a catalog file; every stream without a file. */
+/** The selection in a catalog file; every stream if there is no file. */
 const loadSingerCatalog = async <Env>(
   path: string | undefined,
   streams: ReadonlyArray<Stream<Env>>,
@@ -39,10 +39,7 @@ const loadSingerCatalog = async <Env>(
 const loadSingerState = async (path: string | undefined): Promise<SingerState> =>
   path === undefined ? getOrThrow(decodeSingerState(null)) : loadStateFile(path, decodeSingerState)
 
-/**
- * Says of each attribute that is deselected inside a selected one that it leaves all the same, and what would keep it
- * back.
- */
+/** Warns that an attribute deselected inside a selected object is still sent, and explains how to leave it out. */
 const warnOfNestedDeselections = async <Config, Env>(
   source: SourceProgram<Config, Env>,
   { nestedDeselections }: SingerSelection,
@@ -61,7 +58,7 @@ const warnOfNestedDeselections = async <Config, Env>(
   }
 }
 
-/** What --test prints; the first two mean the same. */
+/** The values of --test; the first two mean the same. */
 const testKinds = ['records', 'all', 'schema']
 
 const describeTap = <Config, Env>(source: SourceProgram<Config, Env>): SingerProgram => ({
@@ -104,7 +101,7 @@ const tapOptions = ({ variablePrefix }: SingerProgram) =>
 
 type TapOptions = ParsedOptions<ReturnType<typeof tapOptions>>['options']
 
-/** The command of a Singer tap. `--config ENV` reads variables whose names start with TAP_ and the source's name. */
+/** The command of a Singer tap. `--config ENV` reads variables that start with TAP_ and the source's name. */
 export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>): Command => {
   const program = describeTap(source)
   return defineCommand({
@@ -135,7 +132,10 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
   })
 }
 
-/** The streams with the settings of the config; with the default settings while the config is missing or incomplete. */
+/**
+ * The streams under the settings of the config, or under the default settings while the config is missing or
+ * incomplete.
+ */
 const discoverStreams = async <Config, Env>(
   io: CommandIo,
   source: SourceProgram<Config, Env>,
@@ -145,13 +145,13 @@ const discoverStreams = async <Config, Env>(
   if (paths.length === 0) return source.listStreams('singer', undefined)
   const config = await loadConfig(io, source.format, paths, variablePrefix).catch((error: unknown) => {
     if (!(error instanceof CommandError)) throw error
-    io.printWarning(`${io.redactText(error.failure.message)} The catalog is that of the default settings.`)
+    io.printWarning(`${io.redactText(error.failure.message)} The catalog shown is for the default settings.`)
     return undefined
   })
   return source.listStreams('singer', config)
 }
 
-/** Connects, and finds out what to read; a copy is opened only if rows are read for good. */
+/** Connects, and determines what to read. Opens a copy only for a real read. */
 const openTap = async <Config, Env>(
   io: CommandIo,
   source: SourceProgram<Config, Env>,
@@ -177,7 +177,7 @@ const openTap = async <Config, Env>(
   return { open, selection, state, log, tableVersions: source.sendsTableVersions?.(config) ?? false, copy }
 }
 
-/** Returns whether all streams could be read. */
+/** True if all streams could be read. */
 const runTap = async <Env>(io: CommandIo, run: TapRun<Env>, testKind: string | undefined): Promise<boolean> => {
   if (testKind === undefined) return (await readAsSinger(io, run)) !== 'failed'
   if (testKind !== 'schema') return readFirstRecords(io, run)

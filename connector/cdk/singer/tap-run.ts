@@ -19,7 +19,7 @@ import type { SingerSelection } from './catalog'
 import type { SingerLogger } from './command-line'
 import { createSingerEncoder, tableVersionsOf } from './encode'
 
-/** The streams from the one on that was interrupted, then those before it; those that are read last stay so. */
+/** Starts with the stream that was interrupted; the streams before it follow. Streams that are read last stay last. */
 const rotateStreams = <Env>(
   streams: ReadonlyArray<Stream<Env>>,
   first: O.Option<string>,
@@ -39,13 +39,13 @@ export type TapRun<Env> = {
   readonly state: SingerState
   readonly log: SingerLogger
   readonly tableVersions: boolean
-  /** Receives each message beside stdout. */
+  /** Receives each message, as stdout does. */
   readonly copy: MessageCopy | undefined
 }
 
 /**
- * The bookmarks to go on from. A full refresh with versions that has no version yet starts over: the rows that an
- * earlier run has sent would be deleted with the other rows without that version.
+ * The bookmarks to continue from. A versioned full refresh that has no version yet starts over. Otherwise the rows that
+ * an earlier run sent without that version would be deleted.
  */
 const bookmarksToContinue = <Env>({ open, selection, state, tableVersions }: TapRun<Env>): SourceState => {
   const versions = tableVersionsOf(state.value)
@@ -57,7 +57,7 @@ const bookmarksToContinue = <Env>({ open, selection, state, tableVersions }: Tap
     : state.bookmarks
 }
 
-/** Prints lines on stdout and entries on the log. */
+/** Prints lines on stdout and entries to the log. */
 const printTo =
   (io: CommandIo, log: SingerLogger) =>
   async ({ lines, log: entries }: ProtocolOutput): Promise<void> => {
@@ -65,7 +65,7 @@ const printTo =
     for (const text of lines) await io.print(text)
   }
 
-/** Prints the selected streams as Singer messages; the last message is a STATE, also after a failure. */
+/** Prints the selected streams as Singer messages. The last message is a STATE, even after a failure. */
 export const readAsSinger = async <Env>(io: CommandIo, run: TapRun<Env>): Promise<ReadOutcome> => {
   const { open, selection, state, log, tableVersions, copy } = run
   const { catalog, schemas } = selection
@@ -93,7 +93,7 @@ const keepFirstRow = (message: Message): Message =>
   message._tag === 'Records' ? { ...message, rows: message.rows.slice(0, 1) } : message
 
 /**
- * Prints the first record of each selected stream, from the beginning and without a STATE; returns whether all streams
+ * Prints the first record of each selected stream, from the beginning and without a STATE. Returns true if all streams
  * could be read.
  */
 export const readFirstRecords = async <Env>(

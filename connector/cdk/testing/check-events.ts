@@ -1,15 +1,15 @@
 import { findDifferences } from './differences'
 import type { DeclaredStream, RunEvent } from './events'
 
-/** What a run printed of its streams, and what was wrong with it. */
+/** What a run printed about its streams, and the problems found. */
 type CheckedRun = {
   readonly problems: ReadonlyArray<string>
   readonly records: ReadonlyMap<string, ReadonlyArray<Readonly<Record<string, unknown>>>>
-  /** The last state of each stream; under undefined, the last of all streams. */
+  /** The last state of each stream; the last state of all streams is under undefined. */
   readonly states: ReadonlyMap<string | undefined, unknown>
 }
 
-/** A run that is checked, as far as its events were seen. */
+/** The check of a run, as far as its events have been seen. */
 type Check = {
   readonly hasStatuses: boolean
   readonly problems: Array<string>
@@ -18,13 +18,13 @@ type Check = {
   readonly declared: Map<string, DeclaredStream>
   /** The last status of each stream. */
   readonly statuses: Map<string, string>
-  /** How many records of a stream no state covers yet. */
+  /** How many records of a stream are not yet covered by a state. */
   readonly uncovered: Map<string, number>
 }
 
 /**
- * Goes through a run: each record fits the stream that was declared before it, states count right and follow the last
- * record, and where the protocol has statuses each stream starts and completes.
+ * Checks a run: each record fits the stream declared before it, states count correctly and follow the last record, and
+ * if the protocol has statuses, each stream starts and completes.
  */
 export const checkEvents = (
   events: ReadonlyArray<RunEvent>,
@@ -65,7 +65,7 @@ const checkEvent = (check: Check, event: RunEvent, line: number): void => {
       problems.push(event.message)
       return
     case 'unreadable':
-      problems.push(`line ${line} of stdout is no message of the protocol`)
+      problems.push(`line ${line} of stdout is not a message of the protocol`)
   }
 }
 

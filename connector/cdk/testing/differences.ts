@@ -13,7 +13,7 @@ const typesOf = (value: unknown): readonly [string, ...string[]] => {
   return [typeof value]
 }
 
-/** Whether a text is an ISO 8601 time with a zone, which warehouses need to load it. */
+/** True for an ISO 8601 time with a zone. Warehouses need the zone to load it. */
 const isZonedTime = (text: string): boolean => /(Z|[+-]\d\d:?\d\d)$/.test(text) && !Number.isNaN(toMillis(text))
 
 const describeOwnDifference = (schema: JsonSchema, value: unknown): string | undefined => {
@@ -24,14 +24,14 @@ const describeOwnDifference = (schema: JsonSchema, value: unknown): string | und
   if (Array.isArray(schema.enum) && !schema.enum.includes(value)) return 'is none of the declared values'
   if ('const' in schema && schema.const !== value) return 'is not the declared value'
   if (schema.format === 'date-time' && typeof value === 'string' && !isZonedTime(value))
-    return 'is declared as a date-time and is not one with a zone'
+    return 'is declared as a date-time but is not a time with a zone'
   const fitsNone = [schema.oneOf, schema.anyOf].some(
     (some) => Array.isArray(some) && some.every((one) => findDifferences(membersOf(one), value, '').length > 0),
   )
   return fitsNone ? 'fits none of the declared alternatives' : undefined
 }
 
-/** Where a value differs from its JSON schema, by path. It quotes no value: records may be about people. */
+/** Where a value differs from its JSON schema, by path. Quotes no value, since records may be about people. */
 export const findDifferences = (schema: JsonSchema, value: unknown, path: string): ReadonlyArray<string> => {
   const own = describeOwnDifference(schema, value)
   if (own !== undefined) return [`${path} ${own}`]

@@ -10,28 +10,28 @@ export type DeclaredStream = {
   readonly isIncremental: boolean
 }
 
-/** A line of stdout, whatever the protocol. */
+/** A line of stdout, in either protocol. */
 export type RunEvent =
   | { readonly type: 'schema'; readonly stream: DeclaredStream }
   | { readonly type: 'record'; readonly stream: string; readonly record: Readonly<Record<string, unknown>> }
-  /** Without a stream it is the state of all streams. `count`: how many records it says it covers. */
+  /** Without a stream, it is the state of all streams. `count`: how many records it claims to cover. */
   | { readonly type: 'state'; readonly stream: string | undefined; readonly state: unknown; readonly count?: number }
   | { readonly type: 'status'; readonly stream: string; readonly status: string }
   | { readonly type: 'error'; readonly message: string }
   | { readonly type: 'other' }
   | { readonly type: 'unreadable' }
 
-/** How the two protocols are spoken: what they declare, and what their lines mean. */
+/** How to run a source in one of the two protocols and interpret its output. */
 type TestedProtocol = {
   readonly discoverArgs: ReadonlyArray<string>
   readonly readCatalog: (stdout: string) => ReadonlyArray<DeclaredStream>
-  /** The arguments and files of a read of all streams. */
+  /** The arguments and files for reading all streams. */
   readonly readArgs: ReadonlyArray<string>
   readonly configure: (stdout: string) => Readonly<Record<string, unknown>>
   readonly readLine: (line: string) => RunEvent
-  /** The state that the next run is given: the last of each stream, or that of the run before where there was none. */
+  /** The state for the next run: the last one of each stream, or the given one if there was none. */
   readonly joinStates: (states: ReadonlyMap<string | undefined, unknown>, given: unknown) => unknown
-  /** Whether streams declare themselves in a catalog alone, and announce their beginning and end. */
+  /** Streams are declared only in a catalog, and announce their start and end. */
   readonly hasStatuses: boolean
 }
 
@@ -87,7 +87,7 @@ const readAirbyteStream = (value: unknown): DeclaredStream => {
   return {
     name: String(name),
     schema: membersOf(json_schema),
-    // The path of a key has one step: the kit's keys are attributes of the record.
+    // The path has one step, because the kit's keys are attributes of the record.
     key: listOf(source_defined_primary_key).map((path) => String(listOf(path)[0])),
     isIncremental: listOf(supported_sync_modes).includes('incremental'),
   }

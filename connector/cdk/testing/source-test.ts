@@ -11,24 +11,22 @@ import { testedProtocols } from './events'
 
 /** What a read printed. */
 export type SourceRun = {
-  /**
-   * By stream, in the order they came; integers beyond 2^53 are bigints. A stream without records has an empty list.
-   */
+  /** By stream, in order of arrival; integers beyond 2^53 are bigints. A stream without records has an empty list. */
   readonly records: Readonly<Record<string, ReadonlyArray<Readonly<Record<string, unknown>>>>>
-  /** What the next read of the same protocol goes on from. */
+  /** The state from which the next read of the same protocol continues. */
   readonly state: unknown
   /** What it logged on stderr. */
   readonly log: string
 }
 
-/** A source that is tested with one configuration. */
+/** A source to be tested with one configuration. */
 export type SourceTest = {
-  /** What the verb `check` says. */
+  /** The result of the verb `check`. */
   readonly check: () => Promise<{ readonly succeeded: boolean; readonly message: string }>
   /**
-   * Reads all streams that the source discovers, incrementally where they can be; `state`: that of an earlier read.
-   * Throws an error with every problem if the run fails, or prints what its protocol or its catalog does not allow, or
-   * a secret of its configuration.
+   * Reads all streams that the source discovers, incrementally if they allow it. `state`: from an earlier read. Throws
+   * an error with all problems if the run fails, violates its protocol or its catalog, or prints a secret of its
+   * configuration.
    */
   readonly read: (protocol: keyof typeof testedProtocols, state?: unknown) => Promise<SourceRun>
 }
@@ -38,7 +36,7 @@ const runTimeout = 300_000
 
 type Ended = { readonly status: number | string; readonly stdout: string; readonly log: string }
 
-/** Runs the source; each file exists for this run alone, and an option of its name leads to it. */
+/** Runs the source. Each file exists only for this run, and the option of the same name points to it. */
 const runFile = async (
   path: string,
   args: ReadonlyArray<string>,
@@ -66,7 +64,7 @@ const runFile = async (
 
 const linesOf = (stdout: string): ReadonlyArray<string> => stdout.split('\n').filter((line) => line !== '')
 
-/** A wrong schema is wrong in every record, so each problem is shown once, and no more of them than this. */
+/** The maximum number of problems shown. Each is shown once, because a wrong schema is wrong in every record. */
 const shownProblems = 20
 
 const throwProblems = (run: string, found: ReadonlyArray<string>, log: string): void => {
@@ -83,9 +81,7 @@ const throwProblems = (run: string, found: ReadonlyArray<string>, log: string): 
   )
 }
 
-/**
- * Tests the source whose program is the JavaScript file at `path`, such as `build/articles.js`, with a configuration.
- */
+/** Tests the source in the JavaScript file at `path`, such as `build/articles.js`, with a configuration. */
 export const createSourceTest = (path: string, config: object): SourceTest => {
   const run = async (
     args: ReadonlyArray<string>,

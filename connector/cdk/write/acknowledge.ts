@@ -9,14 +9,14 @@ import type { DeadLetter, DeadLetters } from './dead-letters'
 import { hasOnlyRejections, type RecordCounts, type RejectPolicy, rejectionFailure, zeroCounts } from './reject-policy'
 
 /**
- * What is known of a record. The record's text is kept only while it is pending: it may wait long behind others after
- * that.
+ * The outcome of a record so far. Its text is kept only while it is pending, because the record may stay in the queue
+ * for long after that.
  */
 type RecordStatus =
   | { readonly _tag: 'Pending'; readonly row: Row }
   | { readonly _tag: 'Accepted' }
   | { readonly _tag: 'Rejected' }
-  /** Rejected, and one too many: no state of its stream may cover it. */
+  /** Rejected, and over the limit: no state of its stream may cover it. */
   | { readonly _tag: 'TooMany' }
 
 /** A record in the queue. */
@@ -24,7 +24,7 @@ export type PendingRecord = {
   readonly stream: InputStream
   /** Counted from 1 within its stream. */
   readonly ordinal: number
-  /** How much memory it holds. */
+  /** How much memory it uses. */
   readonly bytes: number
   status: RecordStatus
 }
@@ -40,62 +40,61 @@ export type AckQueueOptions = {
   readonly policy: RejectPolicy
   readonly deadLetters: DeadLetters
   readonly now: () => number
-  /** Takes a state with its counts. Called for one state at a time, in order. */
+  /** Receives a state with its counts. Called for one state at a time, in order. */
   readonly emit: (checkpoint: CheckpointMessage) => Promise<void>
-  /** Called once at most; nothing is emitted after it. */
+  /** Called at most once; nothing is emitted after it. */
   readonly onError: (error: AckError) => void
 }
 
-/** The records and states of a run in the order they came in, until each state is emitted. */
+/** The records and states of a run in order of arrival, until each state is emitted. */
 export type AckQueue = {
   readonly addRecord: (stream: InputStream, row: Row) => PendingRecord
   readonly addState: (state: CheckpointMessage) => void
   readonly accept: (record: PendingRecord) => void
   /**
-   * Writes the dead letter. Returns the failure if the policy ends the run or, for too many, the stream; no state of
-   * the stream then covers the record.
+   * Writes the dead letter. Returns the failure if the policy ends the run, or the stream if it has too many
+   * rejections. No state of such a stream then covers the record.
    */
   readonly reject: (record: PendingRecord, rejection: Rejection) => O.Option<Failure>
   /**
-   * Starts to emit every state that is due; those of a stream that has only rejections wait, others do not wait for
-   * them.
+   * Starts to emit every state that is due. States of a stream with only rejections wait; others do not wait for them.
    */
   readonly acknowledge: () => void
   /**
-   * Resolves once all dead letters are on disk and all states that `acknowledge` started are emitted, or `onError` was
-   * called.
+   * Resolves once all dead letters are on disk and all states started by `acknowledge` are emitted, or once `onError`
+   * was called.
    */
   readonly flush: () => Promise<void>
-  /** The entries that are not acknowledged yet, and the bytes of the records among them. */
+  /** The entries not yet acknowledged, and the bytes of the records among them. */
   readonly pendingSize: () => { readonly count: number; readonly bytes: number }
   readonly countsOf: (streamId: string) => RecordCounts
 }
 
 type StreamCounters = {
   readonly total: { -readonly [K in keyof RecordCounts]: RecordCounts[K] }
-  /** Records before the head of the queue that no state has counted. */
+  /** Records before the head of the queue that no state has counted yet. */
   uncounted: { accepted: number; rejected: number }
 }
 
 type QueueState = AckQueueOptions & {
-  /** By the ids of the streams. */
+  /** By stream id. */
   readonly counters: Map<string, StreamCounters>
-  /** In the order they came. Those before `head` are acknowledged. */
+  /** In order of arrival. Entries before `head` are acknowledged. */
   entries: Array<PendingRecord | CheckpointMessage>
   head: number
   pendingBytes: number
-  /** States before the head that are not emitted yet. */
+  /** States before the head that are not yet emitted. */
   dueStates: Array<CheckpointMessage>
-  /** The streams with a record that was one rejection too many. */
+  /** The streams that had one rejection too many. */
   readonly failedStreams: Set<string>
-  /** The streams that shared states have named: those after it carry their positions forward. */
+  /** The streams named by shared states. Later shared states carry their positions forward. */
   readonly sharedStreams: Set<string>
   isBroken: boolean
-  /** The end of all that was started. */
+  /** Resolves when all emissions started so far have ended. */
   emission: Promise<void>
 }
 
-/** How much memory a record holds beside its text, about. */
+/** Roughly how much memory a record uses beside its text. */
 const recordOverheadBytes = 64
 
 const acceptedStatus: RecordStatus = { _tag: 'Accepted' }
@@ -103,9 +102,9 @@ const rejectedStatus: RecordStatus = { _tag: 'Rejected' }
 const tooManyStatus: RecordStatus = { _tag: 'TooMany' }
 
 /**
- * A state is due once every record before it is accepted or rejected. It is emitted after all states of its stream
- * before it and after the dead letters before it are on disk, with the numbers of records since the last state of its
- * stream.
+ * A state is due once every record before it is accepted or rejected. It is emitted after all earlier states of its
+ * stream, and once the dead letters before it are on disk. It carries the numbers of records since the last state of
+ * its stream.
  */
 export const createAckQueue = (options: AckQueueOptions): AckQueue => {
   const queue: QueueState = {
@@ -182,7 +181,7 @@ const rejectRecord = (queue: QueueState, record: PendingRecord, rejection: Rejec
   return failure
 }
 
-/** Moves the head past every entry that no pending record holds back. */
+/** Moves the head past all entries up to the first pending record. */
 const advanceHead = (queue: QueueState): void => {
   const { entries } = queue
   for (let entry = entries[queue.head]; entry !== undefined; entry = entries[++queue.head])
@@ -200,20 +199,20 @@ const advanceHead = (queue: QueueState): void => {
   }
 }
 
-/** A state that every record before it lets out, unless it covers a stream that failed. */
+/** Makes a state due, unless it covers a stream that failed. */
 const passState = (queue: QueueState, state: CheckpointMessage): void => {
   if (state._tag === 'SharedCheckpoint') for (const { stream } of state.states) queue.sharedStreams.add(stream)
   if (coversAny(queue, state, queue.failedStreams)) return
   queue.dueStates.push({ ...state, counts: takeCounts(queue, state) })
 }
 
-/** Whether a state covers one of the streams. A shared state that names none may cover all. */
+/** True if a state covers one of the streams. A shared state that names none may cover all. */
 const coversAny = ({ sharedStreams }: QueueState, state: CheckpointMessage, streams: ReadonlySet<string>): boolean =>
   state._tag === 'Checkpoint'
     ? streams.has(state.stream)
     : streams.size > 0 && (sharedStreams.size === 0 || [...streams].some((id) => sharedStreams.has(id)))
 
-/** The records that a state counts: those of its stream, or of all streams if it is shared. */
+/** The counts for a state: those of its stream, or of all streams if it is shared. */
 const takeCounts = (queue: QueueState, state: CheckpointMessage): StateCounts => {
   const sum = { accepted: 0, rejected: 0 }
   const all = state._tag === 'Checkpoint' ? [countersOf(queue, state.stream)] : queue.counters.values()
@@ -225,7 +224,7 @@ const takeCounts = (queue: QueueState, state: CheckpointMessage): StateCounts =>
   return sum
 }
 
-/** Starts to emit the states that are due, but for those of streams that have only rejections. */
+/** Starts to emit the states that are due, except those of streams with only rejections. */
 const emitDueStates = (queue: QueueState): void => {
   if (queue.dueStates.length === 0) return
   const barren = new Set([...queue.counters].flatMap(([id, { total }]) => (hasOnlyRejections(total) ? [id] : [])))
@@ -263,6 +262,6 @@ const toDeadLetterError = (error: unknown): AckError => ({
   _tag: 'DeadLetters',
   failure: configFailure(
     `The dead-letter file cannot be written: ${error instanceof Error ? error.message : String(error)}. ` +
-      'Make room, or choose another dead_letter_path.',
+      'Free up space, or choose another dead_letter_path.',
   ),
 })

@@ -5,16 +5,16 @@ import type { OpenSink } from '../sink'
 import type { PendingRecord } from './acknowledge'
 import { deliverBatch, type FinalVerdict } from './delivery'
 
-/** Something to send; `queuedAt`: since when it waits, milliseconds. */
+/** An item to send. `queuedAt`: when it was queued, in milliseconds. */
 export type BatchItem = { readonly key: string; readonly bytes: number; readonly queuedAt: number }
 
 /** When a batch is full. */
 type BatchSize = { readonly count: number; readonly bytes: number }
 
 /**
- * The next batch of a queue, and the rest of the queue. An item stays in the queue while an item of its key is in
- * flight, in the batch or before it in the queue, so that the items of one key are sent one after the other. Without
- * `flush` the batch is empty unless it is full.
+ * Takes the next batch from a queue. Items with the same key are sent one after the other: an item stays in the queue
+ * while another one with its key is in flight, in the batch or ahead of it. Without `flush`, the batch is empty unless
+ * it is full.
  */
 export const takeBatch = <Item extends BatchItem>(
   queue: ReadonlyArray<Item>,
@@ -47,11 +47,11 @@ export const takeBatch = <Item extends BatchItem>(
 type QueuedItem = BatchItem & {
   readonly objectName: string
   readonly item: unknown
-  /** The record it was made of; undefined if the sink itself asked for it at the end of the input. */
+  /** The record that the item was made from; undefined if the sink itself added it at the end of the input. */
   readonly record: PendingRecord | undefined
 }
 
-/** The slots for batches in flight. All sinks of a run share them, since they share its budget of requests. */
+/** The slots for batches in flight. All sinks of a run share them, because they share its request budget. */
 type BatchSlots = {
   readonly acquire: () => boolean
   readonly release: () => void
@@ -62,40 +62,39 @@ type BatchSlots = {
 type BatcherOptions = {
   readonly sink: Pick<OpenSink<unknown>, 'write' | 'isReachable'>
   readonly size: BatchSize
-  /** How long an item may wait for its batch to fill, milliseconds. */
+  /** How long an item may wait for its batch to fill, in milliseconds. */
   readonly maxAge: number
   readonly slots: BatchSlots
   readonly now: () => number
-  /** Calls back after so many milliseconds; returns a function that cancels it. */
+  /** Calls back after this many milliseconds. Returns a function that cancels the call. */
   readonly setTimer: (millis: number, callback: () => void) => () => void
-  /** Batchers that must be empty before this one sends: its items may refer to theirs. */
+  /** Batchers that must be empty before this one sends, because its items may refer to theirs. */
   readonly predecessors: ReadonlyArray<Batcher>
   readonly onVerdict: (item: QueuedItem, verdict: FinalVerdict, batchNumber: number) => void
-  /** A batch is delivered, or failed. Called after its verdicts. */
+  /** Called after a batch was delivered and its verdicts processed, or after it failed. */
   readonly onDelivery: (failure?: Failure) => void
 }
 
 /** Collects the items of one sink and sends them in batches. */
 type Batcher = {
   readonly add: (item: QueuedItem) => void
-  /** Sends every batch that is full or has waited long enough, as far as there are slots. */
+  /** Sends every batch that is full or has waited long enough, as long as slots are free. */
   readonly sendReady: () => void
-  /** Sends all items that wait now, in batches that need not be full. */
+  /** Sends all waiting items now, even in batches that are not full. */
   readonly flush: () => void
   readonly isEmpty: () => boolean
   readonly isSending: () => boolean
-  /** Sends nothing more. */
   readonly stop: () => void
 }
 
 type BatcherState = BatcherOptions & {
   readonly deliver: ReturnType<typeof deliverBatch<unknown>>
-  /** The items that wait, in the order they came. */
+  /** The waiting items, in order of arrival. */
   queue: Array<QueuedItem>
   queuedBytes: number
-  /** The most items of a batch; less than the size's if the service refuses so many. */
+  /** The maximum number of items per batch; lower than the configured size if the service rejects that many. */
   maxCount: number
-  /** The items that wait leave in batches that need not be full. */
+  /** The waiting items may leave in batches that are not full. */
   isFlushing: boolean
   isStopped: boolean
   batchesInFlight: number
@@ -138,7 +137,7 @@ const createBatcher = (options: BatcherOptions): Batcher => {
 }
 
 const sendReady = (batcher: BatcherState): void => {
-  // The common case, once a record: the item joins others that already have a timer.
+  // The common case, once per record: the item joins others that already have a timer.
   if (batcher.cancelTimer !== undefined && !batcher.isFlushing && !isFull(batcher)) return
   while (sendNext(batcher));
   startTimer(batcher)
@@ -150,7 +149,7 @@ const isFull = ({ queue, queuedBytes, maxCount, size }: BatcherState): boolean =
 const mayBePartial = ({ queue, isFlushing, maxAge, now }: BatcherState): boolean =>
   isFlushing || now() - (queue[0]?.queuedAt ?? now()) >= maxAge
 
-/** Returns whether a batch was sent. */
+/** Returns true if a batch was sent. */
 const sendNext = (batcher: BatcherState): boolean => {
   const { isStopped, queue, predecessors, slots, keysInFlight } = batcher
   if (isStopped || queue.length === 0 || !(isFull(batcher) || mayBePartial(batcher))) return false
@@ -166,7 +165,7 @@ const sendNext = (batcher: BatcherState): boolean => {
   return true
 }
 
-/** Whether nothing waits or is in flight before these; what waits is sent. */
+/** Sends what waits in these batchers. Returns true if nothing waits or is in flight. */
 const areEmpty = (predecessors: ReadonlyArray<Batcher>): boolean => {
   const busy = predecessors.filter((batcher) => !batcher.isEmpty())
   for (const batcher of busy) batcher.flush()
@@ -206,7 +205,7 @@ const startTimer = (batcher: BatcherState): void => {
   const [oldest] = queue
   if (isStopped || isFlushing || cancelTimer !== undefined || oldest === undefined) return
   const wait = oldest.queuedAt + maxAge - now()
-  // An item that has waited long enough needs no timer: it waits for a slot or for its key, and is sent with the next
+  // An item that has waited long enough needs no timer: it waits for a slot or its key, and is sent after the next
   // delivery.
   if (wait > 0)
     batcher.cancelTimer = setTimer(wait, () => {
@@ -216,11 +215,11 @@ const startTimer = (batcher: BatcherState): void => {
 }
 
 export type BatchersOptions = {
-  /** By their names; items of a sink may refer to items of those before it, which are sent first. */
+  /** By name. Items of a sink may refer to items of the sinks before it, so those are sent first. */
   readonly sinks: ReadonlyMap<string, OpenSink<unknown>>
-  /** When a batch leaves: full by count or bytes, or after so many milliseconds. */
+  /** When a batch is sent: once it is full by count or bytes, or after this many milliseconds. */
   readonly batch: BatchSize & { readonly millis: number }
-  /** The most batches in flight at a time. */
+  /** The maximum number of batches in flight at a time. */
   readonly inFlight: number
 } & Pick<BatcherOptions, 'now' | 'setTimer' | 'onVerdict' | 'onDelivery'>
 

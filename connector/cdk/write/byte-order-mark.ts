@@ -4,13 +4,10 @@ import type { InputStream } from '../sink'
 
 const byteOrderMark = '\ufeff'
 
-/**
- * The name of a column without the byte order mark that a file may begin with, which is no part of its first column's
- * name.
- */
+/** Removes the byte order mark that a file may begin with from the name of its first column. */
 const withoutMark = (name: string): string => (name.startsWith(byteOrderMark) ? name.slice(1) : name)
 
-/** A record whose columns have their names without a byte order mark. */
+/** The record with any byte order mark removed from its column names. */
 export const withoutMarkedColumns = (record: InputRecord): InputRecord => {
   for (const name in record)
     if (name.startsWith(byteOrderMark))
@@ -18,7 +15,7 @@ export const withoutMarkedColumns = (record: InputRecord): InputRecord => {
   return record
 }
 
-/** A stream whose keys and columns have their names without a byte order mark. */
+/** The stream with any byte order mark removed from its key and column names. */
 export const withoutMarkedNames = (stream: InputStream): InputStream => ({
   ...stream,
   key: stream.key.map((path) => path.map(withoutMark)),

@@ -1,8 +1,8 @@
-/** Where one caller waits until a condition holds. */
+/** Lets one caller wait until a condition holds. */
 type ConditionVariable = {
   /** Checks the condition again. */
   readonly notify: () => void
-  /** Resolves once `condition` holds; checked at once and at every `notify`. */
+  /** Resolves once `condition` holds. Checked immediately and at every `notify`. */
   readonly waitFor: (condition: () => boolean) => Promise<void>
 }
 

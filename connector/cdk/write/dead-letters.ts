@@ -2,14 +2,14 @@ import { createReadStream } from 'node:fs'
 import { chmod, type FileHandle, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** A record that is not written, and why. */
+/** A record that was not written, and why. */
 export type DeadLetter = {
   /** The stream's namespace and name. */
   readonly stream: string
   readonly object: string
-  /** The paths of the stream's primary key, of which a visit's id may be derived. */
+  /** The paths of the stream's primary key; a visit's id may be derived from it. */
   readonly primaryKey: ReadonlyArray<ReadonlyArray<string>>
-  /** Whether each record of the stream means that an object is to be deleted. */
+  /** Each record of the stream deletes an object. */
   readonly deletes: boolean
   /** Identifies the record in its sink; null if it could not be read. */
   readonly key: string | null
@@ -19,14 +19,14 @@ export type DeadLetter = {
   readonly when: number
   /** The batch it was sent with, counted from 1; null if it was never sent. */
   readonly batch: number | null
-  /** JSON text as it came. */
+  /** The JSON text as received. */
   readonly record: Uint8Array
 }
 
 /** Where rejected records are kept. */
 export type DeadLetters = {
   readonly add: (letter: DeadLetter) => void
-  /** Resolves once every letter added so far is on disk; rejects if they cannot be written. */
+  /** Resolves once every letter added so far is on disk. Rejects if they cannot be written. */
   readonly flush: () => Promise<void>
 }
 
@@ -41,8 +41,8 @@ const formatDeadLetter = ({ record, when, stream, object, primaryKey, deletes, .
 }
 
 /**
- * Brings the names of the files in the folder of `path` to the disk, so that a file that is new or was renamed keeps
- * its name after a power failure. Does nothing where the system cannot.
+ * Syncs the folder of `path` to disk, so that a new or renamed file keeps its name after a power failure. Does nothing
+ * if the system does not support it.
  */
 export const syncFolder = async (path: string): Promise<void> => {
   const folder = await open(dirname(path)).catch(() => undefined)
@@ -50,31 +50,31 @@ export const syncFolder = async (path: string): Promise<void> => {
   await folder?.close()
 }
 
-/** Whether the last line of a file was cut short, as a full disk or a killed run leaves it. */
+/** True if the last line of a file was cut off, for example by a full disk or a killed run. */
 const isCutShort = async (file: FileHandle, size: number): Promise<boolean> => {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
   return bytesRead === 1 && buffer[0] !== 0x0a
 }
 
-/** Whether a path still leads to an open file. */
+/** True if a path still refers to an open file. */
 export const isFileAt = async (path: string, file: FileHandle): Promise<boolean> =>
   (await stat(path).catch(() => undefined))?.ino === (await file.stat()).ino
 
 type DeadLetterFile = {
   readonly path: string
-  /** The lines that are not written yet. */
+  /** The lines not yet written. */
   unwritten: Array<string>
-  /** The end of all writes that were started. */
+  /** Resolves when all writes started so far have ended. */
   writing: Promise<void>
-  /** Only its owner may read it. */
+  /** Its permissions are set: only its owner may read it. */
   isPrivate: boolean
-  /** Its name is on the disk. */
+  /** Its name is safely on disk. */
   isNameSafe: boolean
 }
 
 /**
- * Appends JSON lines to a file that only its owner may read, since the records hold data of people; one that exists is
- * made so.
+ * Appends JSON lines to a file that only its owner may read, because the records hold personal data. Restricts the
+ * permissions of an existing file.
  */
 export const openDeadLetterFile = (path: string): DeadLetters => {
   const letters: DeadLetterFile = {
@@ -104,16 +104,16 @@ const writeLetters = async (letters: DeadLetterFile): Promise<void> => {
   const text = letters.unwritten.join('')
   letters.unwritten = []
   const isFile = (await makePrivate(letters)) ?? true
-  // Another run may have put a new file in its place in between, which lacks the letters: better twice than lost.
+  // Another run may have replaced the file in the meantime, and the new one lacks the letters. Better twice than lost.
   if (!(await appendLetters(path, text, isFile))) await appendLetters(path, text, isFile)
-  // Also where the file was there before: the run that created it may have been killed in between.
+  // Even for an existing file: the run that created it may have been killed before this step.
   if (isFile && !letters.isNameSafe) await syncFolder(path)
   letters.isNameSafe = true
 }
 
 /**
- * Undefined: there is no such file; false: it is a pipe or a device. A file system without permissions leaves the file
- * as it is.
+ * Restricts the file to its owner. Undefined if the file does not exist, false if it is a pipe or a device. On a file
+ * system without permissions, the file stays as it is.
  */
 const makePrivate = async (letters: DeadLetterFile): Promise<boolean | undefined> => {
   const { path, isPrivate } = letters
@@ -124,7 +124,7 @@ const makePrivate = async (letters: DeadLetterFile): Promise<boolean | undefined
   return found?.isFile()
 }
 
-/** Returns whether the text is in the file that has this name by now. */
+/** Returns true if the text ended up in the file that now has this name. */
 const appendLetters = async (path: string, text: string, isFile: boolean): Promise<boolean> => {
   const file = await open(path, isFile ? 'a+' : 'a', 0o600)
   try {
@@ -138,7 +138,7 @@ const appendLetters = async (path: string, text: string, isFile: boolean): Promi
   }
 }
 
-/** A line of a file of dead letters; undefined for one that is none, as a full disk cuts it short. */
+/** A line of a dead-letter file; undefined if it is not a letter, for example because a full disk cut it off. */
 const parseDeadLetter = (line: Buffer): Pick<DeadLetter, 'object' | 'key'> | undefined => {
   try {
     const { object, key, stream, reason } = JSON.parse(line.toString())
@@ -149,7 +149,7 @@ const parseDeadLetter = (line: Buffer): Pick<DeadLetter, 'object' | 'key'> | und
   }
 }
 
-/** The lines of a file with their line ends; the last one may lack it. */
+/** The lines of a file with their line ends. The last one may lack it. */
 export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   let rest: Buffer = Buffer.alloc(0)
   for await (const chunk of chunks) {
@@ -165,8 +165,9 @@ export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncIterable<B
 }
 
 /**
- * Copies a file of dead letters without those that `isLeftOut` names, into one that only its owner may read. A line
- * that was cut short comes as undefined with its text. Returns how many lines were letters, and how many were left out.
+ * Copies a dead-letter file, without the letters that match `isLeftOut`, into a file that only its owner may read. For
+ * a line that was cut off, `isLeftOut` receives undefined and the text. Returns how many lines were letters, and how
+ * many were left out.
  */
 export const copyDeadLetters = async (
   from: string,

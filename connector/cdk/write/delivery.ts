@@ -4,19 +4,19 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import type { Failure } from '../failure'
 import type { BatchAnswer, OpenSink, RecordVerdict } from '../sink'
 
-/** A verdict that does not change any more. */
+/** A verdict that no longer changes. */
 export type FinalVerdict = Exclude<RecordVerdict, { _tag: 'Unknown' }>
 
 type DeliveryResult = {
-  /** One for each item, in their order. */
+  /** One for each item, in order. */
   readonly verdicts: ReadonlyArray<FinalVerdict>
-  /** The most items that a batch should have from now on, if that was found out. */
+  /** The maximum number of items per batch from now on, if the delivery found one. */
   readonly maxItems: O.Option<number>
 }
 
 /**
- * An item that the service fails on alone. It is rejected if the service accepts others; if not, the service is at
- * fault.
+ * An item on which the service fails even when it is sent alone. It is rejected if the service accepts other items. If
+ * not, the service is at fault.
  */
 type SuspectVerdict = { readonly _tag: 'Suspect'; readonly reason: string; readonly failure: Failure }
 
@@ -25,22 +25,22 @@ type DeliveryAttempt = {
   readonly maxItems: O.Option<number>
 }
 
-/** What the attempts of one batch share. */
+/** What all attempts of one batch share. */
 type DeliveryContext<Item> = Pick<OpenSink<Item>, 'write' | 'isReachable'> & {
-  /** The number of answers that accepted any item, of this batch or of others. */
+  /** The number of answers so far that accepted an item, of this batch or of others. */
   readonly acceptCount: () => number
-  /** The same when the service last failed on the whole batch. */
+  /** The value of `acceptCount` when the service last failed on the whole batch. */
   acceptCountAtFailure: number
   suspectCount: number
 }
 
-/** So many suspects, while the service accepts nothing, mean that the service fails and not its items. */
+/** This many suspects, while the service accepts nothing, mean that the service is failing rather than its items. */
 const maxSuspects = 8
 
 /**
- * Sends a batch until each of its items has a verdict. A batch that the service refuses as a whole, or fails on
- * repeatedly while it is reachable, is halved until the bad item is alone. Items that the answer does not name are sent
- * once more, then rejected.
+ * Sends a batch until each of its items has a verdict. If the service rejects the batch as a whole, or fails on it
+ * repeatedly while reachable, the batch is halved until the bad item is alone. Items that the answer does not mention
+ * are sent once more, then rejected.
  */
 export const deliverBatch = <Item>({
   write,
@@ -68,8 +68,8 @@ export const deliverBatch = <Item>({
 }
 
 /**
- * Whether the service has accepted anything since it failed on the batch. What it accepted before does not count: it
- * may have become unreachable since.
+ * True if the service has accepted anything since it failed on the batch. Earlier acceptance does not count, because
+ * the service may have become unreachable since.
  */
 const acceptsOthers = ({ acceptCount, acceptCountAtFailure }: DeliveryContext<never>): boolean =>
   acceptCount() > acceptCountAtFailure
@@ -80,10 +80,7 @@ const acceptsAny = (answer: BatchAnswer): boolean =>
 const isSuspectVerdict = (verdict: FinalVerdict | SuspectVerdict): verdict is SuspectVerdict =>
   verdict._tag === 'Suspect'
 
-/**
- * Sends suspects once more now that the service accepts others: it may have failed on them because it was away for a
- * while.
- */
+/** Sends suspects once more when the service accepts other items, since it may have failed on them during an outage. */
 const resendSuspects =
   <Item>(
     context: DeliveryContext<Item>,
@@ -107,7 +104,7 @@ const resendSuspects =
   }
 
 /**
- * `attempts`: how often an item may be sent whose verdict stays unknown; `isSuspect`: the service failed on a batch
+ * `attempts`: how often an item may be sent while its verdict stays unknown; `isSuspect`: the service failed on a batch
  * with these items.
  */
 const attemptDelivery =
@@ -142,7 +139,7 @@ const repeatVerdict = (items: ReadonlyArray<unknown>, verdict: FinalVerdict | Su
   maxItems: O.none,
 })
 
-/** If every item of both halves is accepted, the service refused the batch for its size. */
+/** Delivers a batch in halves. If every item of both is accepted, the batch was only too large. */
 const deliverHalves =
   <Item>(
     deliverHalf: (items: ReadonlyArray<Item>) => TaskEither<Failure, DeliveryAttempt>,
@@ -163,7 +160,7 @@ const deliverHalves =
 
 const missingVerdict: FinalVerdict = { _tag: 'Rejected', reason: 'no outcome: the answer does not name it' }
 
-/** Sends the items without a verdict again, if any attempt is left, and puts their verdicts in place. */
+/** Resends the items without a verdict, if any attempt is left, and inserts their verdicts. */
 const resendUnknown =
   <Item>(
     context: DeliveryContext<Item>,

@@ -1,13 +1,13 @@
 import type { DeadLetter, DeadLetters } from './dead-letters'
 
-/** How many reasons are listed, and how many are counted: the service's words may differ from record to record. */
+/** The maximum numbers of reasons listed and counted, because the service's wording may differ for every record. */
 const maxListed = 10
 const maxCounted = 1000
 
-/** Why records were rejected, counted on their way to the dead letters. */
+/** Counts why records were rejected, before they reach the dead letters. */
 type ReasonCounter = {
   readonly deadLetters: DeadLetters
-  /** A sentence for each stream with rejections, the most frequent reasons first. */
+  /** A sentence for each stream with rejections, with the most frequent reasons first. */
   readonly summaries: () => ReadonlyArray<string>
 }
 

@@ -1,29 +1,32 @@
 import * as O from 'fp-ts/Option'
 import { configFailure, type Failure } from '../failure'
 
-/** How many records of a stream came in so far, and how many of them were accepted or rejected. */
+/** How many records of a stream have arrived so far, and how many of them were accepted or rejected. */
 export type RecordCounts = { readonly received: number; readonly accepted: number; readonly rejected: number }
 
 export const zeroCounts: RecordCounts = { received: 0, accepted: 0, rejected: 0 }
 
-/** How many rejected records a run allows: none, or at most so many percent of a stream. */
+/** How many rejected records a run allows: none, or up to this percentage of a stream. */
 export type RejectPolicy = {
   readonly onReject: 'continue' | 'fail'
   readonly maxPercent: number
-  /** Whether a stream may also have rejected records alone. */
+  /** A stream may consist of rejected records only. */
   readonly mayRejectAll?: boolean
 }
 
-/** A percentage of fewer records says little. */
+/** A percentage of fewer records means little. */
 const minRecords = 100
 
-/** Whether a stream has rejected records and no accepted one: its mapping may be wrong. */
+/** True if a stream has rejected records but no accepted one. Its mapping may be wrong. */
 export const hasOnlyRejections = ({ accepted, rejected }: RecordCounts): boolean => accepted === 0 && rejected > 0
 
 export const rejectionRemedy =
   'See the dead-letter file or the log for the reasons, correct the mapping or the data, and run again'
 
-/** Why the run ends after this rejection, if it does. `ordinal`: of the record within its stream, from 1. */
+/**
+ * The failure that ends the run after this rejection, if it must end. `ordinal`: the record's number within its stream,
+ * from 1.
+ */
 export const rejectionFailure = (
   { onReject, maxPercent }: RejectPolicy,
   stream: string,
@@ -40,7 +43,7 @@ export const rejectionFailure = (
   return tooManyRejections(stream, counts, maxPercent)
 }
 
-/** Why a stream fails at its end because of its rejections, if it does. */
+/** The failure of a stream at its end, if it had too many rejections. */
 export const streamRejectionFailure = (
   { maxPercent, mayRejectAll }: RejectPolicy,
   stream: string,

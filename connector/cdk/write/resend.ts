@@ -10,22 +10,25 @@ import { createParsedRow } from '../message-line'
 import type { InputStream } from '../sink'
 import { type DeadLetters, isFileAt, openDeadLetterFile, readLines, syncFolder } from './dead-letters'
 
-/** A file of dead letters whose records are sent again. It stays as it is until `replaceFile`. */
+/** A dead-letter file whose records are sent again. It stays unchanged until `replaceFile`. */
 export type Resend = {
-  /** The streams that the letters come from; empty if the file has no letter. */
+  /** The streams of the letters; empty if the file has no letters. */
   readonly streams: ReadonlyArray<InputStream>
-  /** How many lines are no letters, such as those that a full disk cut short. They stay in the file. */
+  /** How many lines are not letters, for example because a full disk cut them off. They stay in the file. */
   readonly unreadable: number
   readonly input: (halt: AbortSignal) => MessageFeed
-  /** Takes the records that are rejected again. */
+  /** Receives the records that are rejected again. */
   readonly deadLetters: DeadLetters
-  /** Leaves in the file what was rejected again, what is no letter, and what other runs have appended meanwhile. */
+  /**
+   * Reduces the file to what was rejected again, lines that are not letters, and what other runs have appended in the
+   * meantime.
+   */
   readonly replaceFile: TaskEither<Failure, void>
-  /** To be called at the end in any case. */
+  /** Must be called at the end in any case. */
   readonly close: () => Promise<void>
 }
 
-/** What a line must have so that its record can be sent as its stream would have sent it. */
+/** The members that a line must have so that its record can be sent as its stream would have sent it. */
 const Letter = t.type({
   stream: t.string,
   object: t.string,
@@ -36,7 +39,7 @@ const Letter = t.type({
 
 type Letter = t.TypeOf<typeof Letter>
 
-/** The letter in a line; undefined if it is none. */
+/** The letter in a line; undefined if the line is not a letter. */
 const readLetter = (line: Buffer): Letter | undefined => {
   try {
     const value = parseExactJson(line.toString())
@@ -52,7 +55,10 @@ const isBlank = (line: Buffer): boolean => line.toString().trim() === ''
 /** How many lines are read before the letters that were rejected again are written. */
 const linesPerFlush = 1000
 
-/** Letters of one stream with another key, object or mode, as from before its catalog changed, are another stream. */
+/**
+ * Letters of one stream with a different key, object or mode, for example from before its catalog changed, form a
+ * separate stream.
+ */
 const createLetterStreams = () => {
   const streams = new Map<string, InputStream>()
   const ids = new Set<string>()
@@ -80,7 +86,7 @@ const createLetterStreams = () => {
   }
 }
 
-/** The letters of a file. `size`: of the part that is sent; `copy`: what stays in the file. */
+/** The open dead-letter file. `size`: of the part that is resent; `copy`: the file for what stays. */
 type OpenLetters = {
   readonly file: FileHandle
   readonly target: string
@@ -98,7 +104,7 @@ const openLetters = async (target: string): Promise<OpenLetters> => {
   const copyPath = `${target}.resend`
   const file = await open(target)
   try {
-    // What a killed run has left.
+    // Left over from a killed run.
     await rm(copyPath, { force: true })
     const copy = await open(copyPath, 'ax', 0o600)
     return { file, target, copy, copyPath, ...(await scanLetters(file, copy)) }
@@ -108,7 +114,7 @@ const openLetters = async (target: string): Promise<OpenLetters> => {
   }
 }
 
-/** Finds the streams of the letters, and copies the lines that are none, but for one that is still being written. */
+/** Finds the streams of the letters. Copies the lines that are not letters, except one that is still being written. */
 const scanLetters = async (
   file: FileHandle,
   copy: FileHandle,
@@ -131,7 +137,7 @@ const scanLetters = async (
 const readInput = ({ file, found, size }: OpenLetters, objects: ReadonlyArray<string>, deadLetters: DeadLetters) =>
   async function* (halt: AbortSignal): MessageFeed {
     const used = new Set([...found.streams.values()].map(({ objectName }) => objectName))
-    // Visits may be to locations whose letters stand behind theirs.
+    // Visits may refer to locations whose letters come later in the file.
     for (const object of objects.filter((each) => used.has(each))) {
       let number = 0
       for await (const bytes of readLines(readFrom(file, 0, size))) {
@@ -143,14 +149,14 @@ const readInput = ({ file, found, size }: OpenLetters, objects: ReadonlyArray<st
           const row = createParsedRow(letter.record, { bytes, number }, 'record')
           yield E.right([{ _tag: 'Records', stream: stream.id, rows: [row], at: 0 }])
         }
-        // If they cannot be written, the run says so at its end.
+        // If they cannot be written, the run reports it at its end.
         if (number % linesPerFlush === 0) await deadLetters.flush().catch(() => undefined)
       }
     }
     yield E.right([...found.streams.values()].map(({ id }) => ({ _tag: 'Finished', stream: id, extent: 'changes' })))
   }
 
-/** Appends what has come since to what stays; returns where it ended. */
+/** Appends what was written to the file since then to the copy. Returns where it ended. */
 const appendRest = async ({ file, copy }: OpenLetters, from: number): Promise<number> => {
   let end = from
   for await (const chunk of readFrom(file, from)) {
@@ -170,12 +176,12 @@ const replaceFile =
       if (!(await isFileAt(target, file)) || !(await isFileAt(copyPath, copy)))
         return E.left(
           transientFailure(
-            `Another run has replaced ${path} meanwhile, so this one left it alone. Run again: nothing counts twice.`,
+            `Another run has replaced ${path} in the meantime, so this one left it alone. Run again; nothing is counted twice.`,
           ),
         )
       await rename(copyPath, target)
       await syncFolder(target)
-      // What a run has appended to the old file just before it went.
+      // What a run appended to the old file just before it was replaced.
       await appendRest(letters, end)
       return E.right(undefined)
     } catch (error) {
@@ -190,17 +196,16 @@ const closeLetters = async ({ file, copy, copyPath }: OpenLetters): Promise<void
 }
 
 /**
- * Opens a file of dead letters to send its records again, those of the first of `objects` first. What is to stay in it
- * is collected in a file beside it, which then takes its place at once: a kill at any moment leaves the one or the
- * other.
+ * Opens a dead-letter file to resend its records, in the order of `objects`. What stays is collected in a second file
+ * beside it, which then replaces it atomically: a kill at any moment leaves one or the other.
  */
 export const openResend =
   (path: string, objects: ReadonlyArray<string>): TaskEither<Failure, Resend> =>
   async () => {
     try {
       const target = await realpath(path)
-      // To open a pipe would wait for its writer.
-      if (!(await stat(target)).isFile()) return E.left(configFailure(`${path} is no file. ${remedy}`))
+      // Opening a pipe would wait for its writer.
+      if (!(await stat(target)).isFile()) return E.left(configFailure(`${path} is not a file. ${remedy}`))
       const letters = await openLetters(target)
       const { found, unreadable, copyPath } = letters
       if (found.streams.size === 0 && unreadable > 0) {

@@ -13,12 +13,12 @@ export type SinkRoute = {
   readonly prepare: (record: InputRecord) => E.Either<string, PreparedItem<unknown>>
 }
 
-/** How a stream of the input ended; whole: it brought everything there is. */
+/** How a stream of the input ended; whole: it sent everything there is. */
 type StreamEnding = 'whole' | 'complete' | 'broken'
 
-/** Where the streams of an input go, and how those ended that have. */
+/** Where the streams of an input go, and how the finished ones ended. */
 export type SinkRoutes = {
-  /** By the names of their objects; items may refer to items of sinks before theirs. */
+  /** By object name. Items may refer to items of earlier sinks. */
   readonly sinks: ReadonlyMap<string, OpenSink<unknown>>
   readonly byStream: Map<string, SinkRoute>
   readonly endings: Map<string, StreamEnding>
@@ -46,7 +46,7 @@ export const recordEnding = ({ endings }: SinkRoutes, streamId: string, ending: 
   if (endings.get(streamId) !== 'broken') endings.set(streamId, ending)
 }
 
-/** Whether records of a stream may refer to those of one of these: its object comes after theirs. */
+/** True if records of a stream may refer to records of the others, because its object comes after theirs. */
 export const mayReferTo = (
   { sinks, byStream }: SinkRoutes,
   streamId: string,
@@ -57,7 +57,7 @@ export const mayReferTo = (
   return others.some((other) => rank(other) < rank(streamId))
 }
 
-/** How much of an object its streams brought. */
+/** How much of an object the input's streams sent. */
 export const extentOf = ({ byStream, endings }: SinkRoutes, objectName: string, countsOf: CountsOf): InputExtent => {
   const ids = [...byStream.values()].flatMap(({ stream }) => (stream.objectName === objectName ? [stream.id] : []))
   if (ids.some((id) => countsOf(id).received === 0)) return 'empty'
@@ -65,7 +65,7 @@ export const extentOf = ({ byStream, endings }: SinkRoutes, objectName: string, 
   return ids.length > 0 && ids.every((id) => endings.get(id) === 'whole') ? 'whole' : 'changes'
 }
 
-/** Why streams fail at their end because of their rejections. */
+/** The failures of streams at their end, because of their rejections. */
 export const describeRejections = (
   { byStream }: SinkRoutes,
   policy: RejectPolicy,
@@ -76,7 +76,7 @@ export const describeRejections = (
     return O.isSome(rejection) ? [rejection.value] : []
   })
 
-/** The streams that did not end well. `needsEnding`: one without an ending did not. */
+/** The failures of streams that ended badly. `needsEnding`: a stream without an ending counts as one. */
 export const describeBrokenEndings = (
   { byStream, endings }: SinkRoutes,
   needsEnding: boolean,

@@ -23,15 +23,15 @@ import {
 } from './sink-routes'
 
 export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'now' | 'setTimer'> & {
-  /** The messages to write; ends once `halt` is aborted. */
+  /** The messages to write. Ends once `halt` is aborted. */
   readonly input: (halt: AbortSignal) => MessageFeed
-  /** The streams of the caller's catalog; others are opened as the input declares them. */
+  /** The streams of the caller's catalog. Others are opened as the input declares them. */
   readonly streams: ReadonlyArray<InputStream>
-  /** The objects of streams that the input declares; by default a stream goes to the object of its own name. */
+  /** The objects of streams that the input declares. By default, a stream goes to the object of the same name. */
   readonly objectNames?: Readonly<Record<string, string>>
   /**
-   * Whether the caller says how each stream ended. A stream without an ending is then not complete; else the end of the
-   * input ends it well.
+   * The caller reports how each stream ended, so a stream without an ending is incomplete. Otherwise, the end of the
+   * input completes every stream.
    */
   readonly saysEndings: boolean
   readonly policy: RejectPolicy
@@ -39,25 +39,24 @@ export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'n
   /** Prints a state whose records are all acknowledged, with their counts. */
   readonly emit: (checkpoint: CheckpointMessage) => Promise<void>
   readonly log: (level: 'info' | 'warn', message: string) => void
-  /** Once aborted, nothing more is read or sent; batches in flight are waited for. */
+  /** Once aborted, nothing more is read or sent, but batches in flight are awaited. */
   readonly stop: AbortSignal
 }
 
-/** How a run ended; without failures of either kind and not stopped, every record was written or is a dead letter. */
+/** How a run ended. If there are no failures and it was not stopped, every record was written or is a dead letter. */
 export type WriteResult = {
   readonly failures: ReadonlyArray<Failure>
-  /** Why the input was not complete. The caller knows of the source's own error already, which these must not hide. */
+  /** Why the input was incomplete. The caller already knows the source's own error, which these must not hide. */
   readonly inputFailures: ReadonlyArray<Failure>
   readonly countsByStream: ReadonlyMap<string, RecordCounts>
 }
 
-/** How much may be read ahead of what is acknowledged: batches beyond those in flight, and bytes. */
+/** How far reading may be ahead of acknowledgement: in batches beyond those in flight, and in bytes. */
 const readAheadLimit = { batches: 2, bytes: 64_000_000 }
 
-/** A run under way. */
 type Writing = {
   readonly run: WriteRun
-  /** Aborted once nothing more is read or sent. */
+  /** Aborted once nothing more should be read or sent. */
   readonly halt: AbortController
   readonly routes: SinkRoutes
   readonly queue: AckQueue
@@ -66,18 +65,17 @@ type Writing = {
   readonly progress: ReturnType<typeof createConditionVariable>
   readonly failures: Array<Failure>
   readonly inputFailures: Array<Failure>
-  /** The streams that ended because of too many rejections, by their ids. */
+  /** The streams that ended because of too many rejections, by id. */
   readonly failedStreams: Map<string, Failure>
-  /** What `emit` threw. */
+  /** The error that `emit` threw. */
   outputError: O.Option<unknown>
-  /** No message came. */
   isInputEmpty: boolean
 }
 
 /**
- * Sends the records of the input to their sinks, and emits each state, in order, once every record before it is
- * accepted or a dead letter. Reads on only while there is room, so that a slow service slows its caller down. Rejects
- * if `emit` does.
+ * Sends the records of the input to their sinks. Emits each state, in order, once every record before it is accepted or
+ * a dead letter. Reads on only while there is room, so that a slow service slows its caller down. Rejects if `emit`
+ * does.
  */
 export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const writing = startWriting(run)
@@ -109,7 +107,7 @@ const startWriting = (run: WriteRun): Writing => {
       ...run,
       onVerdict: ({ record, key, objectName }, verdict, batch) => {
         if (record === undefined) {
-          // An item that the sink itself has asked for: its rejection only fails the run.
+          // An item that the sink itself added. If it is rejected, the run fails, but there is no dead letter.
           if (verdict._tag === 'Rejected')
             writing.failures.push(configFailure(`${objectName}: ${key}: ${verdict.reason}.`))
         } else if (verdict._tag === 'Accepted') writing.queue.accept(record)
@@ -132,7 +130,6 @@ const startWriting = (run: WriteRun): Writing => {
   return writing
 }
 
-/** Reads and sends nothing more. */
 const endWriting = ({ halt, batchers, progress }: Writing): void => {
   halt.abort()
   for (const batcher of batchers.values()) batcher.stop()
@@ -140,8 +137,8 @@ const endWriting = ({ halt, batchers, progress }: Writing): void => {
 }
 
 /**
- * The first failure ends the run. Later ones, such as those of other batches in flight, mostly have the same cause and
- * are left out.
+ * The first failure ends the run. Later ones, for example of other batches in flight, mostly have the same cause and
+ * are dropped.
  */
 const fail = (writing: Writing, failure: Failure): void => {
   if (!writing.halt.signal.aborted) writing.failures.push(failure)
@@ -167,8 +164,8 @@ const reject = (writing: Writing, record: PendingRecord, rejection: Rejection): 
 }
 
 /**
- * Too many rejections end their stream alone, unless no other is left, or one whose records may refer to those that are
- * not sent.
+ * A stream with too many rejections ends alone. The run ends too if no stream is left, or if a remaining stream may
+ * refer to its missing records.
  */
 const endIfNoStreamIsLeft = (writing: Writing): void => {
   const { routes, failedStreams, halt, failures } = writing
@@ -206,7 +203,7 @@ const readInput = async (writing: Writing): Promise<void> => {
   }
 }
 
-/** Row by row, since a page may be longer than the room there is. */
+/** Row by row, because a page may be longer than the available room. */
 const addRows = async (
   writing: Writing,
   { stream, rows }: Extract<Message, { readonly _tag: 'Records' }>,
@@ -256,7 +253,7 @@ const processMessage = (writing: Writing, message: Message): void => {
       else recordEnding(routes, message.stream, 'broken')
       break
     case 'Log':
-      // The source has logged its own errors.
+      // The source has already logged its own errors.
       if (message.level === 'warn' || message.level === 'info') run.log(message.level, message.message)
   }
 }
@@ -269,7 +266,7 @@ const isFull = ({ run, queue }: Writing): boolean => {
 const waitForRoom = (writing: Writing): Promise<void> =>
   writing.progress.waitFor(() => {
     if (writing.halt.signal.aborted || !isFull(writing)) return true
-    // All room is taken by items that wait for fuller batches, which cannot come.
+    // All room is taken by items waiting for fuller batches, which cannot come.
     if (![...writing.batchers.values()].some((batcher) => batcher.isSending())) flushBatchers(writing)
     return false
   })
@@ -286,7 +283,7 @@ const sendAll = async (writing: Writing): Promise<void> => {
   await waitForDelivery(writing)
 }
 
-/** The end of an input that was sent whole: finds out what failed, and if nothing did, sends the sinks' final items. */
+/** Handles the end of a complete input: determines what failed and, if nothing did, sends the sinks' final items. */
 const finishSinks = async (writing: Writing): Promise<void> => {
   const { run, routes, queue, failures, inputFailures, isInputEmpty } = writing
   failures.push(...describeRejections(routes, run.policy, queue.countsOf))
@@ -296,7 +293,7 @@ const finishSinks = async (writing: Writing): Promise<void> => {
   await sendAll(writing)
 }
 
-/** What the sinks ask for after the whole input. */
+/** Adds the items that the sinks want to send after the whole input. */
 const addFinalItems = async ({ run, routes, queue, batchers, failures }: Writing): Promise<void> => {
   for (const [objectName, sink] of run.sinks) {
     await sink.beforeFinish?.()

@@ -125,7 +125,7 @@ describe('Airbyte lines for a destination', () => {
   ])('fail on %s, and let no state after it out', async (_, line) => {
     const state = { type: 'STATE', state: { type: 'STREAM', stream: { stream_descriptor: { name: 'visit_records' } } } }
     expect(await summarizeInput(protocols.airbyte, visits, [line, state])).toEqual([
-      expect.stringMatching(/^Line 1 of the input (is no message, and may be a broken record|has a type)/),
+      expect.stringMatching(/^Line 1 of the input (is not a message and may be a broken record|has a type)/),
     ])
   })
 
@@ -139,7 +139,7 @@ describe('Airbyte lines for a destination', () => {
     '17',
   ])('skip other text: %s', async (line) => {
     expect(await summarizeInput(protocols.airbyte, visits, [line])).toEqual([
-      ['log', 'warn', 'Line 1 of the input is no message and is skipped.'],
+      ['log', 'warn', 'Line 1 of the input is not a message and is skipped.'],
     ])
   })
 
@@ -165,15 +165,15 @@ describe('Airbyte lines for a destination', () => {
     [
       'a record too few',
       [a, single('a', 1), a, single('a', 2)],
-      'Line 4 of the input is a state whose source counted 2 records of a since the state before; 1 came',
+      'Line 4 of the input is a state whose source counted 2 records of a since the previous state, but 1 arrived',
     ],
     [
       'a record too many',
       [a, a, single('a', 1)],
-      'Line 3 of the input is a state whose source counted 1 records of a since the state before; 2 came',
+      'Line 3 of the input is a state whose source counted 1 records of a since the previous state, but 2 arrived',
     ],
-    ['a stream without its records', [b, single('a', 5)], 'counted 5 records of a since the state before; 0 came'],
-    ['too few for all streams', [a, b, global(3)], 'counted 3 records since the state before; 2 came'],
+    ['a stream without its records', [b, single('a', 5)], 'counted 5 records of a since the previous state, but 0 arrived'],
+    ['too few for all streams', [a, b, global(3)], 'counted 3 records since the previous state, but 2 arrived'],
   ])('are held against the counts of the source: %s', async (_, lines, expected) => {
     const items = await summarizeInput(protocols.airbyte, two, lines)
     const states = items.filter((item) => Array.isArray(item) && item[0] === 'state')
@@ -191,7 +191,7 @@ describe('Airbyte lines for a destination', () => {
         'log',
         'warn',
         'Line 3 of the input is a state whose source counted 2 records of a since ' +
-          'the state before; 1 came. No list is taken as complete because of it.',
+          'the previous state, but 1 arrived. No list counts as complete because of this.',
       ],
       ['finished', 'a', 'changes'],
       ['finished', 'b', 'everything'],
@@ -207,7 +207,7 @@ describe('Airbyte lines for a destination', () => {
     ['all', { type: 'GLOBAL', global: { stream_states: [{ stream_descriptor: { name: 'a' }, stream_state: null }] } }],
   ])('say that a stream is cleared by a state without a value: %s', async (_, state) => {
     const items = await summarizeInput(protocols.airbyte, two, [{ type: 'STATE', state }])
-    expect(items).toContainEqual(['log', 'info', 'a: cleared at the platform; nothing is changed at the service.'])
+    expect(items).toContainEqual(['log', 'info', 'a: cleared on the platform; nothing changes at the service.'])
   })
 
   it('end within a line where the source was stopped', async () => {

@@ -182,7 +182,7 @@ describe('readVariableFiles', () => {
 
   it.each([
     ['an empty file', file('\n'), 'is empty.'],
-    ['bytes that are no text', file(Buffer.from('caf\xe9 S3CR3T', 'latin1')), 'is not UTF-8. Save it as such.'],
+    ['bytes that are no text', file(Buffer.from('caf\xe9 S3CR3T', 'latin1')), 'is not UTF-8. Save it as UTF-8.'],
   ])('refuses %s and keeps its content to itself', async (_, path, problem) => {
     expect(await readFiles({ TAP_X_BASE_URL_FILE: path })()).toEqual(
       E.left({ _tag: 'Config', message: `The TAP_X_BASE_URL_FILE file ${path} ${problem}` }),
@@ -193,7 +193,7 @@ describe('readVariableFiles', () => {
 describe('readJsonFile', () => {
   it('does not show JSON that is given in place of a path', async () => {
     expect(await readJsonFile('config', '{"credentials":{"access_token":"tokSECRET1"}}')()).toMatchObject({
-      left: { _tag: 'Config', message: '--config wants the path of a file, and JSON was given. Write it into a file.' },
+      left: { _tag: 'Config', message: '--config needs the path of a file, but got JSON. Save the JSON to a file.' },
     })
   })
 
@@ -293,12 +293,12 @@ describe('a key that the config does not have', () => {
   ])('%j is warned of with the key that was probably meant', async (more, wrong, right) => {
     warnings.length = 0
     await load({ base_url: 'x', ...more })
-    expect(warnings.join()).toContain(`${wrong} is no key of the config and has no effect (did you mean ${right}?).`)
+    expect(warnings.join()).toContain(`${wrong} is not a key of the config and has no effect (did you mean ${right}?).`)
   })
 
   it('is named too where a required key is missing for it', async () => {
     await expect(load({ base_ulr: 'x' })).rejects.toThrow(
-      'base_url is missing, expected string. base_ulr is no key ' +
+      'base_url is missing, expected string. base_ulr is not a key ' +
         'of the config and has no effect (did you mean base_url?).',
     )
   })
@@ -306,6 +306,6 @@ describe('a key that the config does not have', () => {
   it('is named without a suggestion where no key is near', async () => {
     warnings.length = 0
     await load({ base_url: 'x', colour: 'red' })
-    expect(warnings).toEqual([expect.stringMatching(/: colour is no key of the config and has no effect\.$/)])
+    expect(warnings).toEqual([expect.stringMatching(/: colour is not a key of the config and has no effect\.$/)])
   })
 })

@@ -122,8 +122,8 @@ describe('decodeSingerCatalog', () => {
   it.each<[object, object, ReadonlyArray<string>]>([
     [{}, { replication_method: 'INCREMENTAL', replication_key: 'at', key_properties: ['id'] }, []],
     [{ 'replication-key': 'at', 'table-key-properties': ['id'], 'replication-method': 'FULL_TABLE' }, {}, []],
-    [{ 'replication-key': 'text' }, {}, ['reviews: replication-key text has no effect: it is at.']],
-    [{}, { replication_key: 'text' }, ['reviews: replication-key text has no effect: it is at.']],
+    [{ 'replication-key': 'text' }, {}, ['reviews: replication-key text has no effect: it uses at.']],
+    [{}, { replication_key: 'text' }, ['reviews: replication-key text has no effect: it uses at.']],
     [
       { 'table-key-properties': ['text', 'at'] },
       {},

@@ -171,7 +171,7 @@ describe('createSingerEncoder', () => {
       })),
     }
     const { lines, log } = encodeAll(createEncoder(), [started('a'), changed, changed])
-    expect(log).toEqual(['WARNING a.rating has values of another type than declared; they are sent as null.'])
+    expect(log).toEqual(['WARNING a.rating has values that do not match its declared type; they are sent as null.'])
     expect(lines[2]).toBe(
       '{"type":"RECORD","stream":"a","record":{"id":1,"rating":null},"time_extracted":"1970-01-01T00:00:00.000Z"}',
     )

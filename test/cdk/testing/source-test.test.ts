@@ -158,8 +158,8 @@ describe('a source under test', () => {
       [...whole(), { type: 'TRACE', trace: { type: 'ERROR', error: { message: 'It broke.' } } }],
       'It broke.',
     ],
-    ['a line that is no JSON', ['hello', ...whole()], 'line 1 of stdout is no message'],
-    ['a line of the other protocol', [singerSchema, ...whole()], 'line 1 of stdout is no message'],
+    ['a line that is no JSON', ['hello', ...whole()], 'line 1 of stdout is not a message'],
+    ['a line of the other protocol', [singerSchema, ...whole()], 'line 1 of stdout is not a message'],
   ])('fails over airbyte for %s', (_, airbyte, message) => {
     expect(findProblems('airbyte', airbyte)).toContainEqual(expect.stringContaining(message))
   })

@@ -310,7 +310,7 @@ describe('the acknowledgement queue', () => {
       {
         _tag: 'DeadLetters',
         failure: configFailure(
-          'The dead-letter file cannot be written: ENOSPC. Make room, or choose another dead_letter_path.',
+          'The dead-letter file cannot be written: ENOSPC. Free up space, or choose another dead_letter_path.',
         ),
       },
       [],
@@ -321,7 +321,7 @@ describe('the acknowledgement queue', () => {
       {
         _tag: 'DeadLetters',
         failure: configFailure(
-          'The dead-letter file cannot be written: a full disk. Make room, or choose another dead_letter_path.',
+          'The dead-letter file cannot be written: a full disk. Free up space, or choose another dead_letter_path.',
         ),
       },
       [],

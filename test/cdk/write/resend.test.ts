@@ -176,8 +176,8 @@ describe('a file of dead letters that is sent again', () => {
   writeFileSync(join(folder, 'config.json'), '{"base_url":"https://x.example"}\n')
   it.each([
     ['missing.jsonl', 'does not exist'],
-    ['folder', 'is no file'],
-    ['pipe', 'is no file'],
+    ['folder', 'is not a file'],
+    ['pipe', 'is not a file'],
     ['config.json', 'No line of'],
     ['config.json/x', 'is not a folder'],
   ])('is named where it cannot be: %s', async (name, problem) => {

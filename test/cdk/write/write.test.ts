@@ -640,8 +640,8 @@ describe('a run says why it ends:', () => {
     return [...failures, ...inputFailures]
   }
   const visitsEnd =
-    'visits: the input ended before the stream was complete. What ' +
-    'its states cover is written; run again to go on from there.'
+    'visits: the input ended before the stream was complete. Records ' +
+    'covered by its states are written. Run again to continue from there.'
 
   it.each<[string, ReadonlyArray<Message>, Partial<WriteRun>, Failure]>([
     [
@@ -712,7 +712,7 @@ describe('a run says why it ends:', () => {
   it('the dead letters cannot be written', async () => {
     const deadLetters = { add: () => undefined, flush: () => Promise.reject(new Error('ENOSPC')) }
     expect(await failuresOf([...things(1), state('s'), streamEnd()], { deadLetters })).toEqual([
-      configFailure('The dead-letter file cannot be written: ENOSPC. Make room, or choose another dead_letter_path.'),
+      configFailure('The dead-letter file cannot be written: ENOSPC. Free up space, or choose another dead_letter_path.'),
     ])
   })
 

@@ -270,10 +270,10 @@ describe('write', () => {
     const injected = cleared.replace('}}', '},"stream_state":{}}')
     const end = formatLines(airbyteFormat.close('locations'))
     for (const [input, given, said] of [
-      [`${cleared}\n${end}`, ids, 'locations: cleared at the platform; nothing is changed at the service.'],
+      [`${cleared}\n${end}`, ids, 'locations: cleared on the platform; nothing changes at the service.'],
       [`${injected}\n${end}`, ids, 'locations: no record came, and an empty list deactivates nothing.'],
       [end, ids, 'locations: no records arrived, so nothing changes at the service.'],
-      [`${cleared}\n`, {}, 'locations: cleared at the platform; nothing is changed at the service.'],
+      [`${cleared}\n`, {}, 'locations: cleared on the platform; nothing changes at the service.'],
       ['', {}, 'locations: no records arrived, so nothing changes at the service.'],
     ] as const) {
       const outcome = await write(settings, catalog(given), input)
@@ -553,7 +553,7 @@ describe('target-feedback', () => {
     expect([outcome.status, outcome.stdout]).toEqual([0, '{"bookmarks":{"locations":{"at":2}}}\n'])
   })
 
-  it('fails with the line that is no Singer message', async () => {
+  it('fails with the line that is not a Singer message', async () => {
     const sandbox = await startSandbox()
     const outcome = await runTarget(['--config', writeTempFile(config(sandbox))], 'Traceback (most recent call last)\n')
     expect([outcome.status, outcome.stdout]).toEqual([1, ''])

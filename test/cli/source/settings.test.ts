@@ -53,14 +53,14 @@ describe('a setting that is given and not understood', () => {
     const path = writeTempFile(sandboxConfig(sandbox, config))
     const env = { FEEDBACK_PAGE_SIZES: '5', FEEDBACK_PRIVACY_DROPPED: 'x', FEEDBACK_PAGE_SIZE: '500' }
     const file = await runCommand(sourceCheckCommand, ['--config', path])
-    expect(file.stderr).toMatch(/: pagesize is no key of the config/)
+    expect(file.stderr).toMatch(/: pagesize is not a key of the config/)
     expect(file.stderr).toMatch(
       /: credentials\.application_id does not belong to what the config chooses for credentials/,
     )
     const both = await runCommand(tapCommand, ['--config', path, '--config', 'ENV', '--test=schema'], {
       env: Object.fromEntries(Object.entries(env).map(([name, value]) => [`TAP_${name}`, value])),
     })
-    const variables = [...both.stderr.matchAll(/(TAP_\w+) stands for no key/g)].map(([, name]) => name)
+    const variables = [...both.stderr.matchAll(/(TAP_\w+) does not match any key/g)].map(([, name]) => name)
     expect(variables).toEqual(['TAP_FEEDBACK_PAGE_SIZES', 'TAP_FEEDBACK_PRIVACY_DROPPED'])
   })
 
