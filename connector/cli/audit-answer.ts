@@ -22,14 +22,14 @@ export const answerOption = {
   type: 'string',
   value: 'FILE',
   help:
-    'Instead of a statement, explain the answer of one, as CSV or JSON; - is stdin. Takes --json, needs no ' +
-    'other option',
+    'Explain the answer to a statement, as CSV or JSON, instead of printing one; - is stdin. Takes --json, needs ' +
+    'no other option',
 } as const
 
 /** The command behind `feedback audit --answer FILE`. */
 export const answerCommand = defineCommand({
   name: 'audit --answer',
-  summary: 'Says what the answer of a statement of an audit means.',
+  summary: 'Explains the answer to an audit statement.',
   options: {
     answer: { ...answerOption, required: true },
     json: { type: 'boolean', help: 'Print the numbers as JSON' },
@@ -70,7 +70,7 @@ export const readDifferences = async <Of extends keyof NamedDifference>(
   if (answer.of === of || answer.of === 'nothing') return answer.differences as ReadonlyArray<NamedDifference[Of]>
   throw new CommandError(
     configFailure(
-      `${path} names ${answer.of}. Give the answer of the statement ` +
+      `${path} names ${answer.of}. Give the answer to the statement ` +
         `${of === 'dimensions' ? 'about all of them' : 'of --ids'}, which names ${of}.`,
     ),
   )

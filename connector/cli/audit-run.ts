@@ -205,7 +205,7 @@ const writeRepairFiles = async (
   ) as [string, string, string]
   await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(
-      configFailure(`${folder} cannot be made (${error.code ?? error.message}). Give another --folder.`),
+      configFailure(`${folder} cannot be created (${error.code ?? error.message}). Give another --folder.`),
     )
   })
   await writeOutputFile(deletionFile, deletions)

@@ -102,7 +102,7 @@ const statementCommand = defineCommand({
     },
     'all-versions': {
       type: 'boolean',
-      help: 'The table keeps every version of a review (append): the newest counts, and nothing is doubled',
+      help: 'The table keeps every version of a review (append): the newest counts, and older ones are fine',
     },
     deep: { type: 'boolean', help: 'Compare the content of each row too, not only its id and version' },
     without: {
@@ -123,7 +123,7 @@ const statementCommand = defineCommand({
       type: 'string',
       value: 'WINDOW',
       help:
-        `Of ${auditedFeedbackStreams.join(' and ')}: the buckets are ` +
+        `For ${auditedFeedbackStreams.join(' and ')}: a bucket is ` +
         `an entity and a ${auditWindows.join(' or a ')}, default month`,
     },
     'id-column': { type: 'string', value: 'NAME', help: "The column of the review's id" },
@@ -178,7 +178,7 @@ const statementCommand = defineCommand({
     'entity, and sends nothing to the warehouse. Run the statement there: no rows mean that the ' +
     'table equals the service as of the time that it names. Exit status: 0 the statement was ' +
     'printed, 75 or 78 the service could not be read; with --answer: 0 the table equals the ' +
-    'service, 1 it differs, 78 the file is no answer.',
+    'service, 1 it differs, 78 the file is not an answer.',
   run: async (io, { options }) => {
     chooseWord('stream', allStreams, options.stream)
     if (options.state !== undefined && options.cutoff !== undefined)
@@ -209,7 +209,7 @@ const statementCommand = defineCommand({
       throw usageError(`feedback audit: the statement about ${options.stream} names what differs; leave out --ids.`)
     const hasOther = names !== undefined || options.repair !== undefined || options.deep || isFeedback || isDimension
     if (options.seed !== undefined && hasOther)
-      throw usageError('feedback audit: --seed is for what is made of reviews, without --ids, --repair and --deep.')
+      throw usageError('feedback audit: --seed needs a stream made from reviews, without --ids, --repair and --deep.')
     const plain = readTable(options, config.deletes === 'tombstones')
     const configured = openSource(io, config)
     try {

@@ -9,7 +9,7 @@ const formatSize = (bytes: number): string => `${(bytes / 1e6).toLocaleString('e
 const describeSizes = (path: string, before: number, after: number): string => {
   return after < before
     ? `${path}: ${formatSize(before)}, now ${formatSize(after)}\n`
-    : `${path} has no place to give back: ${formatSize(before)}. It was not changed.\n`
+    : `${path} has no free space to release: ${formatSize(before)}. It was not changed.\n`
 }
 
 const toKeptVersions = (text = 'newest'): KeptVersions => {
@@ -43,7 +43,7 @@ export const compactCommand = defineCommand({
   notes:
     'The new file is compared with the old one, table by table, and then replaces it; until then ' +
     'it needs space on the same disk. In a lake, old versions of rows are removed and small files ' +
-    'joined: let no run write meanwhile. AT (VERSION => …) then reaches no further back than this. ' +
+    'joined; no run may write in the meantime. AT (VERSION => …) then reaches back only to this point. ' +
     'Exit status: 0, 75 another process uses the file or the lake, or the disk is full, 78 it cannot ' +
     'be read or replaced.',
   run: async (io, { options }) => {
@@ -58,7 +58,7 @@ export const compactCommand = defineCommand({
       await io.print(options.json ? formatJson(compaction) : text)
       return 0
     }
-    if (options.keep !== undefined) throw verbUsageError('feedback compact', ': --keep belongs to --lake.')
+    if (options.keep !== undefined) throw verbUsageError('feedback compact', ': --keep needs --lake.')
     const { before, after } = await compactSnapshot(place, opening)
     await io.print(options.json ? formatJson({ before, after }) : describeSizes(place, before, after))
     return 0

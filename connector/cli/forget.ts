@@ -17,7 +17,7 @@ const readReviewIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
       throw verbUsageError(
         'feedback forget',
         ': --review takes ids of reviews, which are integers of at most 19 digits; ' +
-          `number ${index + 1} is none. Nothing was changed.`,
+          `number ${index + 1} is not one. Nothing was changed.`,
       )
     return String(BigInt(id))
   })
@@ -31,14 +31,14 @@ const formatLake = ({
   [
     expired
       ? `\nThe older versions of the lake were expired, and ${removed_files.toLocaleString('en')} files removed.\n`
-      : '\nNo version of the lake had rows of them, so none was expired.\n',
+      : '\nNo version of the lake had any of their rows, so none was expired.\n',
     ...(orphaned_files === 0
       ? []
-      : [`Files that killed processes had left, and that no version named, were removed: ${orphaned_files}.\n`]),
+      : [`Removed files that killed processes left behind and no version uses: ${orphaned_files}.\n`]),
     ...(unknown_files.length === 0
       ? []
       : [
-          '\nNot searched, since the lake has not written these files in its folder:\n',
+          '\nNot searched, because the lake did not write these files into its folder:\n',
           ...unknown_files.map((path) => `  ${path}\n`),
         ]),
   ].join('')
@@ -51,15 +51,15 @@ const formatReceipt = ({ time, asked, removed, files, not_searched, lake }: Forg
   )
   return [
     `Forgotten at ${time}, by SHA-256 of the id:\n${people.map((hash) => `  ${hash}\n`).join('')}\n`,
-    removed.length === 0 ? 'No table had rows of them.\n' : tables,
+    removed.length === 0 ? 'No table had any of their rows.\n' : tables,
     ...(lake === undefined ? [] : [formatLake(lake)]),
     ...(files.length === 0 ? [] : ['\nRewritten, with the SHA-256 of the file before and after:\n']),
     ...files.map(({ path, before, after }) => `  ${path}\n    ${before.sha256}\n    ${after.sha256}\n`),
     ...(not_searched.length === 0
       ? []
-      : [`\nNot searched, since no id of a review that is known here is in them: ${not_searched.join(', ')}.\n`]),
+      : [`\nNot searched, because they hold no review id that is known here: ${not_searched.join(', ')}.\n`]),
     `\nNo later run brings them back into this ${lake === undefined ? 'file' : 'lake'}. ` +
-      `Warehouses, captured messages and backups are not reached: docs/erasure.md.\n`,
+      `Warehouses, captured messages and backups are not covered: see docs/erasure.md.\n`,
   ].join('')
 }
 

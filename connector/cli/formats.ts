@@ -29,10 +29,10 @@ export const chooseRowFormat = (options: {
       `--format must be one of ${rowFormats.join(', ')}, not ${format}.${suggestName(format, rowFormats)}`,
     )
   if (options.json && !format.startsWith('json'))
-    throw usageError(`--json prints JSON, and --format says ${format}. Leave one of them out.`)
+    throw usageError(`--json prints JSON, but --format says ${format}. Remove one of them.`)
   if (format === 'parquet' && options.out === undefined)
-    throw usageError('--format parquet needs --out FILE, since Parquet is no text.')
-  if (options.spreadsheet && format !== 'csv') throw usageError('--spreadsheet is for --format csv.')
+    throw usageError('--format parquet needs --out FILE, because Parquet is not text.')
+  if (options.spreadsheet && format !== 'csv') throw usageError('--spreadsheet needs --format csv.')
   return format
 }
 
@@ -64,11 +64,11 @@ export const chooseReportFormat = (options: {
       `--format must be one of ${reportFormats.join(', ')}, not ${wanted}.${suggestName(wanted, reportFormats)}`,
     )
   if (options.json && format !== 'json')
-    throw usageError(`--json prints JSON, and --format says ${format}. Leave one of them out.`)
+    throw usageError(`--json prints JSON, but --format says ${format}. Remove one of them.`)
   if (options.format === undefined && !options.json && otherEndings.includes(ending))
     throw usageError(
-      `--out ${options.out}: a report is html, md, json or csv. Give ` +
-        'such an ending, or --format; a browser prints the page as PDF.',
+      `--out ${options.out}: a report is html, md, json or csv. Use ` +
+        'one of these endings, or --format. For a PDF, print the page from a browser.',
     )
   if (format === 'html' && options.out === undefined)
     throw usageError('Give --out FILE for the page to write, or --format md, json or csv.')

@@ -41,7 +41,10 @@ export const loadInputCatalog = async (path: string | undefined): Promise<Config
   const catalog = await loadCatalogFile(path, decodeConfiguredCatalog('snapshot'))
   for (const { name, namespace } of catalog)
     if (namespace || !declaredStreams.some((stream) => stream.name === name))
-      throw foreignStreamError(namespace ? `${namespace}.${name}` : name, 'ours have no namespace and other names')
+      throw foreignStreamError(
+        namespace ? `${namespace}.${name}` : name,
+        'our streams have no namespace and different names',
+      )
   return catalog
 }
 
@@ -49,7 +52,7 @@ export const loadInputCatalog = async (path: string | undefined): Promise<Config
 const foreignStreamError = (stream: string, problem: string): CommandError =>
   new CommandError(
     configFailure(
-      `The stream ${stream} is of another source: ${problem}. Nothing of it was written. A snapshot takes what ` +
+      `The stream ${stream} comes from another source: ${problem}. None of it was written. A snapshot takes only what ` +
         "source-feedback and tap-feedback send; for other sources use Airbyte's destination-duckdb, Meltano's " +
         'target-duckdb or dlt.',
     ),
@@ -64,7 +67,7 @@ const refuseForeign = (message: Message): void => {
 /** Without a catalog, only our own streams are known. Their records are merged into their tables. */
 const ownCatalog: ConfiguredCatalog = declaredStreams.map((stream) => toConfiguredStream(stream, 'incremental'))
 const undeclaredStreamFailure = (stream: string): Failure =>
-  foreignStreamError(stream, `no stream of ours is called ${stream}`).failure
+  foreignStreamError(stream, `this connector has no stream ${stream}`).failure
 
 const unconfiguredStreamFailure = (stream: string): Failure =>
   configFailure(
@@ -148,7 +151,8 @@ const ingestPieces = async (
     summaries.push(...(await writer.finish()))
     writer = undefined
   }
-  if (io.stop.aborted) io.printWarning('Stopped. What the states cover is kept: load the same messages again to go on.')
+  if (io.stop.aborted)
+    io.printWarning('Stopped. Records covered by states are kept. Load the same messages again to continue.')
   return summaries
 }
 

@@ -29,7 +29,7 @@ type CredentialKind = keyof typeof credentialKinds
 const options = {
   out: { type: 'string', value: 'FILE', help: 'The file to write; default secrets/config.json' },
   'base-url': { type: 'string', value: 'URL', help: 'Address of the service' },
-  'start-date': { type: 'string', value: 'DATE', help: 'Reviews since this date or time are read, such as 2024-01-31' },
+  'start-date': { type: 'string', value: 'DATE', help: 'Read reviews since this date or time, such as 2024-01-31' },
   auth: { type: 'string', value: 'access_token|application', help: 'The kind of credentials; default access_token' },
   'application-id': { type: 'string', value: 'ID', help: 'With --auth application: its id' },
   'token-url': {
@@ -169,7 +169,7 @@ const createLineReader = (input: AsyncIterable<Uint8Array>): (() => Promise<stri
       }
       const next = await chunks.next()
       if (next.done === true)
-        throw usageError('The input has ended before every question was answered. Nothing was written.')
+        throw usageError('The input ended before every question was answered. Nothing was written.')
       // An arrow key would otherwise become part of a secret that nobody can see.
       pending = [...stripVTControlCharacters(decoder.decode(next.value, { stream: true }))]
     }

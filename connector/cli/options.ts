@@ -56,7 +56,7 @@ const memoryLimitOption = {
   type: 'string',
   value: 'SIZE',
   help:
-    "Most memory for DuckDB, such as 512MB or 1GiB; if left out, a quarter of the machine's or container's, " +
+    "Maximum memory for DuckDB, such as 512MB or 1GiB; if left out, a quarter of the machine's or container's, " +
     'at most 1GiB',
 } as const satisfies CommandOption
 
@@ -130,11 +130,11 @@ export const requirePlace = (
       throw usageError(`--lake must be ducklake:postgres:dbname=… or ducklake:FILE. See ${verb} --help.`)
     return lake
   }
-  if (db === undefined) throw verbUsageError(verb, ': --db is missing, or --lake.')
+  if (db === undefined) throw verbUsageError(verb, ': --db or --lake is missing.')
   if (db.startsWith('ducklake:'))
     throw verbUsageError(verb, ': --db takes the path of a DuckDB file; give a lake with --lake.')
   if (options.data !== undefined || options.at !== undefined)
-    throw verbUsageError(verb, ': --data and --at belong to --lake.')
+    throw verbUsageError(verb, ': --data and --at need --lake.')
   return db
 }
 

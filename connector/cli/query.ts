@@ -162,10 +162,10 @@ const refuseForeignNames = (sql: string): void => {
   const name = foreignName.exec(sql)?.[1]
   if (name === undefined) return
   const reason = name.startsWith('__')
-    ? `A query reaches the lake alone, and of ${name} the tables ducklake_… alone`
+    ? `A query may read only the lake, and in ${name} only the tables ducklake_…`
     : /database|setting/i.test(name)
       ? `${name} shows the address of the catalogue, which may hold a password`
-      : `A query reaches the lake alone, and ${name} may reach more`
+      : `A query may read only the lake, but ${name} could read more`
   throw new CommandError(configFailure(`The SQL cannot be run. ${reason}.`))
 }
 
@@ -327,7 +327,7 @@ const isWholeSql = (text: string): boolean => {
 const sqlWord = /^(from|with|select|values|table|describe|summarize|show|explain|pivot|unpivot|pragma|set|call)$/i
 
 const shellHelp =
-  'SQL ends with a semicolon. A question stands alone in its line, with its options: task-ageing --month ' +
+  'SQL ends with a semicolon. Type a question alone on its line, with its options: task-ageing --month ' +
   '2026-10. .list prints the questions. Ctrl-C stops a query or drops a line; .exit or Ctrl-D ends.'
 
 /** What a command of the shell does; undefined for a line that is a query. */
@@ -381,7 +381,8 @@ const runShell = async (terminal: CommandIo, query: QueryOptions): Promise<numbe
       try {
         if (word === 'list') await io.print(formatQuestions())
         else if (word === 'help') io.printWarning(shellHelp)
-        else if (isFirst && sql.startsWith('.')) io.printWarning(`There is no command ${sql}. .help prints them.`)
+        else if (isFirst && sql.startsWith('.'))
+          io.printWarning(`There is no command ${sql}. .help lists the commands.`)
         else if (isQuestion) {
           const question = readTypedQuestion(query, sql.replace(/;$/, ''))
           await run(question, question.text)

@@ -51,14 +51,14 @@ export const decodeFilters = (
   if (options.month !== undefined && !/^\d{4}-(0[1-9]|1[0-2])$/.test(options.month))
     throw usageError(`--month must be a month such as 2026-10, not ${options.month}.`)
   if (!isName(text)) {
-    if (given.length > 0) throw usageError(`--${given[0]} is for a named question. Write it into the SQL.`)
+    if (given.length > 0) throw usageError(`--${given[0]} needs a named question. In SQL, use WHERE.`)
     return {}
   }
   const { name, filters } = requireQuestion(text)
   const wrong = given.find((filter) => !filters.includes(filter))
   if (wrong !== undefined) {
     const known = filters.length === 0 ? 'It has no filters' : `Its filters are ${formatFilters(filters, ', ')}`
-    throw usageError(`${name} cannot be asked of one ${wrong}. ${known}.`)
+    throw usageError(`${name} has no filter --${wrong}. ${known}.`)
   }
   return Object.fromEntries(given.map((filter) => [filter, options[filter]]))
 }
@@ -81,9 +81,9 @@ export const formatQuestions = (): string => {
     questions.filter(({ name, view }) => (name === view) === isModel).map(formatQuestion),
   )
   return [
-    'Questions, each with the options that leave only a part of the rows:\n',
+    'Questions, each with its filters:\n',
     ...(others ?? []),
-    '\nModels, each row of them:\n',
+    '\nModels, printed with all rows:\n',
     ...(models ?? []),
     '\nEach takes --regions, --scales, --limit and --format too, ' +
       'as in feedback query --db FILE task-ageing --limit 10.\n',

@@ -187,7 +187,7 @@ const formatMarkdown = (report: Report): string => {
       : formatSection(
           'Alerts',
           formatMarkdownTable(
-            ['Reason', `Of ${formatMonth(month)}`, 'Of all months'],
+            ['Reason', formatMonth(month), 'All months'],
             alerts.counts.map(({ name, total, figures }) => [name, String(figures.alerts.value), String(total)]),
           ),
           alerts.listed.length === 0 ? '' : formatWork(alerts.listed, alerts.total - alerts.backlog.total),

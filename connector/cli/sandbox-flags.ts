@@ -110,7 +110,7 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   'memory-limit': {
     value: 'SIZE',
-    help: 'Most memory for the data, such as 512MB; the rest goes to disk; not limited if left out',
+    help: 'Maximum memory for the data, such as 512MB; the rest goes to disk; not limited if left out',
     read: (text) => {
       const memoryLimit = parseMemorySize(text)
       return memoryLimit === undefined
@@ -167,7 +167,7 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   'rate-limit': {
     value: 'N[/SECONDS]',
-    help: 'Most requests in a minute, or in SECONDS; more are answered 429 with Retry-After',
+    help: 'Maximum requests per minute, or per SECONDS; further ones get a 429 with Retry-After',
     read: readPattern(/^(\d{1,6})(?:\/(\d{1,6}))?$/, 'a number such as 60 or 10/5', ([, requests, seconds = 60]) => ({
       rate: { requests: Number(requests), seconds: Number(seconds) },
     })),
@@ -222,12 +222,12 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   'max-ids': {
     value: 'N',
-    help: 'Most identifiers in one request for comments, default 50; more are answered 413',
+    help: 'Maximum identifiers per request for comments, default 50; more get a 413',
     read: readWholeNumber(1, 100_000, (identifiers) => ({ limits: { maxIdentifiers: identifiers } })),
   },
   'max-per-page': {
     value: 'N',
-    help: 'Most rows in a page of operations 1 to 3, default 100; the filter echo has the applied limit',
+    help: 'Maximum rows per page of operations 1 to 3, default 100; the filter echo has the applied limit',
     read: readWholeNumber(1, 100_000, (perPage) => ({ limits: { maxPerPage: perPage } })),
   },
 }

@@ -52,7 +52,7 @@ export const sandboxCommand = defineCommand({
     '  POST /__sandbox/churn    changes reviews now, such as {"change": 3, "delete": 1, "add": 1}',
     '  POST /__sandbox/clock    moves the clock of the service forward, such as {"seconds": 1800}',
     '',
-    'Tokens are issued at /api/service/v1/token/create for a form with appId and appSecret, as the config defaults to.',
+    'Tokens are issued at /api/service/v1/token/create for a form with appId and appSecret, the default of the config.',
     '',
     'With --like published, tokens live for 30 minutes, and an expired one is reported inside a 200. Operation 1 is',
     'paged by scrollKey alone, and its window is days. fromDate and toDate have whole seconds, and minRatingCount is',
@@ -92,7 +92,7 @@ export const sandboxCommand = defineCommand({
     if (!isLocalHost(host))
       io.printWarning(
         `The sandbox listens on ${host || 'every address'}: other machines can reach it, without encryption. ` +
-          'Who has the token reads and changes all it holds; give it no data of real people, or leave out --host.',
+          'Anyone with the token can read and change all its data. Use no data of real people, or leave out --host.',
       )
     await waitForStop(io.stop)
     await sandbox.close()

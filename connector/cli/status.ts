@@ -30,7 +30,7 @@ type StreamStatus = {
 
 export const statusCommand = defineCommand({
   name: 'status',
-  summary: 'Checks that every stream of a snapshot was read lately, for a monitor.',
+  summary: 'Checks that every stream of a snapshot was read recently, for a monitor.',
   options: {
     ...readPlaceOptions,
     'max-age': {

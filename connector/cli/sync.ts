@@ -70,7 +70,7 @@ export const syncCommand = defineCommand({
     if (outcome === 'stopped')
       io.printWarning(
         `Stopped. What was read is kept in ${options.db ?? 'the lake'}: ` +
-          'run the same command again to go on from there.',
+          'run the same command again to continue from there.',
       )
     return outcome === 'complete' ? 0 : failureStatus(failures)
   },

@@ -22,7 +22,7 @@ const urlField = patternField(/^https?:\/\/[^\s/$.?#][^\s]*$/, { format: 'uri' }
 
 const AccessTokenFields = orderFields({
   auth_type: describeField(
-    'Kind',
+    'Type',
     'An access token that was issued for you',
   )(annotate({ default: 'access_token' })(t.literal('access_token'))),
   access_token: describeField('Access token', 'The token sent with every request', {
@@ -53,7 +53,7 @@ const TokenRequestFields = orderFields({
 
 const ApplicationFields = orderFields({
   auth_type: describeField(
-    'Kind',
+    'Type',
     'An application id and secret that are exchanged for tokens',
   )(annotate({ default: 'application' })(t.literal('application'))),
   application_id: describeField('Application id', 'From the API settings page of the platform', {
@@ -102,12 +102,12 @@ export const limitFields = {
       orderFields({
         requests_per_minute: describeField(
           'Requests per minute',
-          'Most requests in a minute; if left out, the rate adapts to the service',
+          'Maximum requests per minute; if left out, the rate adapts to the service',
           {
             examples: [300],
           },
         )(optionalField(integerField(1))),
-        max_concurrency: describeField('Concurrent requests', 'Most requests at the same time', { examples: [4] })(
+        max_concurrency: describeField('Concurrent requests', 'Maximum simultaneous requests', { examples: [4] })(
           fieldWithDefault(integerField(1, 64), 4),
         ),
         redis_url: describeField(
@@ -119,8 +119,8 @@ export const limitFields = {
     ),
   ),
   timeouts: describeField(
-    'Time-outs',
-    'Longest waiting times, in seconds',
+    'Timeouts',
+    'Maximum waiting times, in seconds',
   )(
     sectionField(
       orderFields({

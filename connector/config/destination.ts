@@ -91,7 +91,7 @@ const rejectionFields = {
     { examples: ['continue'] },
   )(optionalField(enumField('continue', 'fail'))),
   max_rejects_percent: describeField(
-    'Most rejected (%)',
+    'Maximum rejected (%)',
     'A run with a larger share of rejected records fails, from the 100th record on',
     { examples: [10] },
   )(fieldWithDefault(numberField(0, 100), 10)),
@@ -101,15 +101,19 @@ const rejectionFields = {
 const batchFields = {
   max_visit_age_days: describeField(
     'Oldest visit (days)',
-    'Older visits are rejected, so that a backfill does not survey patients of years ago',
+    'Older visits are rejected, so that a backfill does not survey patients from years ago',
     { examples: [30] },
   )(fieldWithDefault(integerField(0, 36_500), 30)),
   batch_size: describeField('Batch size', 'Records sent with one request', { examples: [100] })(
     fieldWithDefault(integerField(1, 10_000), 100),
   ),
-  max_batch_age_seconds: describeField('Oldest batch (seconds)', 'A batch that is not full is sent after this time', {
-    examples: [5],
-  })(fieldWithDefault(integerField(1, 3600), 5)),
+  max_batch_age_seconds: describeField(
+    'Maximum batch age (seconds)',
+    'A batch that is not full is sent after this time',
+    {
+      examples: [5],
+    },
+  )(fieldWithDefault(integerField(1, 3600), 5)),
 }
 
 /** Which locations a run deactivates, and how it identifies them. */
@@ -148,7 +152,7 @@ const locationListFields = {
     ),
   ),
   max_deactivations_percent: describeField(
-    'Most deactivated (%)',
+    'Maximum deactivated (%)',
     'Share of the locations in the ledger, or of those that the service lists; a run that would deactivate more fails',
     { examples: [10] },
   )(fieldWithDefault(numberField(0, 100), 10)),
@@ -165,7 +169,7 @@ const createDestinationCodec = (objects: DestinationObjects) =>
     )(fieldWithDefault(t.boolean, false)),
     streams: describeField(
       'Streams',
-      'For each stream with a name of its own, what it holds: visit_records or locations',
+      'For each stream with a different name, what it holds: visit_records or locations',
       { examples: [{ users: 'visit_records' }] },
     )(streamObjectsField),
     ...rejectionFields,

@@ -72,7 +72,7 @@ const SourceCodec = orderFields({
         ),
         from_reviews: describeField(
           'From reviews',
-          'Also the entities that the exported reviews name',
+          'Also read the entities named in the exported reviews',
         )(
           sectionField(
             orderFields({
@@ -94,16 +94,16 @@ const SourceCodec = orderFields({
   )(
     sectionField(
       orderFields({
-        min_threshold: describeField('Least rating', 'Only ratings of at least this', { examples: [0] })(
+        min_threshold: describeField('Minimum rating', 'Only ratings of at least this value', { examples: [0] })(
           optionalField(numberField(0, 5)),
         ),
-        min_survey_count: describeField('Least surveys', 'Only entities with at least this many surveys', {
+        min_survey_count: describeField('Minimum surveys', 'Only entities with at least this many surveys', {
           examples: [0],
         })(optionalField(integerField(0))),
-        min_rating_count: describeField('Least ratings', 'Only entities with at least this many ratings', {
+        min_rating_count: describeField('Minimum ratings', 'Only entities with at least this many ratings', {
           examples: [-1],
         })(optionalField(integerField(-1))),
-        min_word_count: describeField('Least words', 'Only texts of at least this many words', { examples: [0] })(
+        min_word_count: describeField('Minimum words', 'Only texts of at least this many words', { examples: [0] })(
           optionalField(integerField(0)),
         ),
         additional_fields: describeField('Additional fields', 'Extra attributes to request', {
@@ -125,7 +125,7 @@ const SourceCodec = orderFields({
   )(fieldWithDefault(integerField(0, 3650), 30)),
   lookups: describeField(
     'Lookups',
-    'Operations that list sources, categories and locations; if left out, sources and categories come from reviews',
+    'Operations that list sources, categories and locations; by default, sources and categories come from reviews',
   )(
     sectionField(
       orderFields({
@@ -169,7 +169,7 @@ const SourceCodec = orderFields({
         drop: describeField('Drop', 'Paths of attributes to leave out', {
           examples: [['export.taskDetails.ownerEmail']],
         })(fieldWithDefault(listField(textField), [])),
-        hash: describeField('Hash', 'Paths of attributes to replace by their HMAC-SHA-256 in hex', {
+        hash: describeField('Hash', 'Paths of attributes to replace with their HMAC-SHA-256 in hex', {
           examples: [['export.visitRecordId']],
         })(fieldWithDefault(listField(textField), [])),
         hash_key: describeField('Hash key', 'The key of the hashes: the same key gives the same hashes', {
@@ -187,7 +187,7 @@ const SourceCodec = orderFields({
   )(fieldWithDefault(t.boolean, false)),
   ...limitFields,
   max_response_mb: describeField(
-    'Largest answer (MB)',
+    'Largest response (MB)',
     'A larger response is discarded and requested again in halves',
     {
       examples: [64],

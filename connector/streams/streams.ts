@@ -172,7 +172,7 @@ export const findForeignProblem = ({
   schema,
 }: Pick<StreamInfo, 'name' | 'primaryKey' | 'schema'>): string | undefined => {
   const own = declaredStreams.find((stream) => stream.name === name)
-  if (own === undefined) return `no stream of ours is called ${name}`
+  if (own === undefined) return `this connector has no stream ${name}`
   if (['sources', 'categories'].includes(name) && typeOf(schema, 'record') === 'object,') return undefined
   if (primaryKey.join() !== own.primaryKey.join())
     return `the key of our ${name} is ${own.primaryKey.join(', ')}, not ${primaryKey.join(', ') || 'none'}`

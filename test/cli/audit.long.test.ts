@@ -86,7 +86,7 @@ describe('feedback audit', () => {
     const refused = await audit('--stream', 'reviews', '--table', 't', '--seed', seed, '--ids', '1')
     expect(refused).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('--seed is for what is made of reviews'),
+      stderr: expect.stringContaining('--seed needs a stream made from reviews'),
     })
   })
 
@@ -273,7 +273,7 @@ describe('feedback audit', () => {
     ['no row', 'id,difference\n', 'There is nothing to repair'],
     ['nothing', '', 'is empty, as a client leaves it that has failed'],
     ['another file', 'a,b\n1,2', 'has no columns bucket and difference, or id and difference'],
-    ['a bucket statement', 'bucket,difference\n1,stale', 'names buckets. Give the answer of the statement of --ids'],
+    ['a bucket statement', 'bucket,difference\n1,stale', 'names buckets. Give the answer to the statement of --ids'],
     ['half a JSON', '[{"id": 1', 'neither a list of objects nor an object a line'],
   ])('says what to do where the answer to repair is %s', async (_, text, message) => {
     writeFileSync(path('wrong.csv'), text)
@@ -321,7 +321,7 @@ describe('feedback audit', () => {
       })
     })
 
-    it('ends with 78 where the file is no answer, and with 2 where the command line is wrong', async () => {
+    it('ends with 78 where the file is not an answer, and with 2 where the command line is wrong', async () => {
       expect(await judge('')).toMatchObject({ status: 78, stdout: '' })
       expect(await judge('ERROR: relation "reviews" does not exist')).toMatchObject({ status: 78, stdout: '' })
       expect(await runCommand(auditCommand, ['--answer', path('no-such-file')])).toMatchObject({

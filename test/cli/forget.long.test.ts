@@ -133,11 +133,11 @@ describe('feedback forget', () => {
     expect(stdout).toMatch(/^Forgotten at 2\S+Z, by SHA-256 of the id:\n {2}[0-9a-f]{64}\n/)
     expect(stdout).toMatch(/^reviews +1 +0$/m)
     expect(stdout).toContain(
-      'Not searched, since no id of a review that is known here is in ' +
-        'them: categories, entity_ratings, locations, providers, questions, sources.',
+      'Not searched, because they hold no review id that is known ' +
+        'here: categories, entity_ratings, locations, providers, questions, sources.',
     )
     const again = await runCommand(forgetCommand, ['--db', path, '--review', `${gone.id},1`])
-    expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('No table had rows of them.')])
+    expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('No table had any of their rows.')])
     for (const word of [gone.words, gone.visit, gone.id]) expect(stdout + again.stdout).not.toContain(word)
   })
 
@@ -146,9 +146,9 @@ describe('feedback forget', () => {
     [['--review', ' , '], /needs --review or --visit-record/],
     [
       ['--review', '12,abc'],
-      /--review takes ids of reviews, which are integers of at most 19 digits; number 2 is none/,
+      /--review takes ids of reviews, which are integers of at most 19 digits; number 2 is not one/,
     ],
-    [['--review', '99999999999999999999'], /number 1 is none\. Nothing was changed/],
+    [['--review', '99999999999999999999'], /number 1 is not one\. Nothing was changed/],
   ])('refuses %j', async (args, message) => {
     const { status, stderr } = await runProgram('feedback', ['forget', '--db', synced, ...args])
     expect([status, stderr]).toEqual([2, expect.stringMatching(message)])

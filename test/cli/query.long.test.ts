@@ -329,8 +329,8 @@ describe('--format', () => {
     [['--format', 'xml'], '--format must be one of table, csv,'],
     [['--format', 'cvs'], 'Did you mean csv?'],
     [['--format', 'parquet'], 'needs --out FILE'],
-    [['--format', 'csv', '--json'], 'Leave one of them out'],
-    [['--spreadsheet'], '--spreadsheet is for --format csv'],
+    [['--format', 'csv', '--json'], 'Remove one of them'],
+    [['--spreadsheet'], '--spreadsheet needs --format csv'],
     [['--limit', '0'], '--limit must be a whole number of at least 1, such as 20, not 0.'],
     [['--limit=-1'], 'not -1'],
     [['--limit', '1e3'], 'not 1e3'],
@@ -418,8 +418,8 @@ describe('SQL that does more than read', () => {
   it.each([
     ['DELETE FROM reviews', 'A query changes nothing, and this DELETE would.'],
     ['CREATE TABLE t AS SELECT 1', 'A query changes nothing, and this CREATE would.'],
-    ["COPY reviews TO '/tmp/none.csv'", 'A query reaches no other file, such as /tmp/none.csv.'],
-    ["FROM '/etc/hosts.csv'", 'A query reaches no other file, such as /etc/hosts.csv.'],
+    ["COPY reviews TO '/tmp/none.csv'", 'A query cannot read or write other files, such as /tmp/none.csv.'],
+    ["FROM '/etc/hosts.csv'", 'A query cannot read or write other files, such as /etc/hosts.csv.'],
     ['SET threads = 1', 'A query changes no setting, such as threads.'],
   ])('is refused in plain words: %s', async (sql, expected) => {
     const message = await readError(sql)
@@ -646,7 +646,7 @@ describe('without SQL, on a terminal', () => {
     expect(shown).toContain('there is no option --sorce. Did you mean --source?')
     expect(shown).toContain('--limit must be a whole number')
     expect(shown).toContain('Questions, each with')
-    expect(shown).toContain('There is no command .lst. .help prints them.')
+    expect(shown).toContain('There is no command .lst. .help lists the commands.')
     expect(shown.match(/SQL ends with a semicolon/g)).toHaveLength(2)
   })
 

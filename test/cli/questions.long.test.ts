@@ -126,7 +126,7 @@ describe('each question', () => {
           await runCommand(queryCommand, ['--db', db, name, `--${filter}`, filterValues[filter]], {
             fail: personConventions.reportFailure,
           }),
-        ).toMatchObject({ status: 2, stderr: expect.stringContaining(`cannot be asked of one ${filter}`) })
+        ).toMatchObject({ status: 2, stderr: expect.stringContaining(`has no filter --${filter}`) })
     },
   )
 
@@ -284,7 +284,7 @@ describe('a question', () => {
     [['task-agein'], 2, 'There is no question task-agein. Did you mean task-ageing?'],
     [['reviews'], 2, 'the rows of a table are "FROM reviews"'],
     [['task-ageing', '--month', '2026-13'], 2, '--month must be a month such as 2026-10'],
-    [['FROM reviews', '--region', 'North'], 2, '--region is for a named question'],
+    [['FROM reviews', '--region', 'North'], 2, '--region needs a named question'],
     [['owner_scorecard', '--region', 'North'], 2, 'Its filters are --owner.'],
     [['--list', 'task-ageing'], 2, '--list takes no question'],
     [['task-ageing', '--regions', join(folder, 'none.csv')], 78, 'none.csv'],

@@ -112,12 +112,12 @@ describe('feedback report', () => {
       2,
       '--format must be one of html, md, json, csv, not cvs. Did you mean csv?',
     ],
-    ['two formats', ['--format', 'csv', '--json'], 2, '--json prints JSON, and --format says csv.'],
+    ['two formats', ['--format', 'csv', '--json'], 2, '--json prints JSON, but --format says csv.'],
     [
       'a file that the page would not open in',
       ['--out', '/tmp/none/report.PDF'],
       2,
-      'a browser prints the page as PDF',
+      'For a PDF, print the page from a browser',
     ],
     ['a page without a file', ['--format', 'html'], 2, 'Give --out FILE'],
     [

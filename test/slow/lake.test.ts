@@ -524,7 +524,7 @@ describe('a lake in PostgreSQL and S3', () => {
     ])
       expect(await feedback('query', ...placeOf(lake), sql)).toMatchObject({
         status: 78,
-        stderr: expect.stringContaining('A query reaches the lake alone'),
+        stderr: expect.stringContaining('A query may read only the lake'),
       })
     for (const sql of [
       'FROM duckdb_databases()',

@@ -131,7 +131,8 @@ export const explainRefusal = (message: string): string | undefined => {
       `rows, copy the file and open the copy with DuckDB's own program.`
     )
   const path = find(/^Permission Error: Cannot access (?:file|directory) "(.*?)" - file system operations are disabled/)
-  if (path !== undefined) return `A query reaches no other file, such as ${path}. --out FILE writes the rows into one.`
+  if (path !== undefined)
+    return `A query cannot read or write other files, such as ${path}. --out FILE writes the rows into one.`
   const setting = find(/^Invalid Input Error: Cannot change configuration option "(.*?)"/)
   return setting === undefined ? undefined : `A query changes no setting, such as ${setting}.`
 }
