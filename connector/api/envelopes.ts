@@ -12,7 +12,7 @@ export const ErrorBody = t.type({
   status: t.intersection([t.partial({ code: t.unknown, message: t.unknown }), t.UnknownRecord]),
 })
 
-/** The application error in a body that is the documented error body. */
+/** The application error in a body in the documented error format. */
 const decodeErrorBody = ({ body }: RawResponse, missing?: string): E.Either<ApiError, ApiError> =>
   pipe(
     parseBodyLoosely(body),
@@ -21,8 +21,8 @@ const decodeErrorBody = ({ body }: RawResponse, missing?: string): E.Either<ApiE
   )
 
 /**
- * Decodes as `response` does; where that fails and the body is the documented error body, gives the application error
- * in it.
+ * Decodes as `response` does. If that fails and the body has the documented error format, returns its application
+ * error.
  */
 export const withApplicationError = <A>(response: ResponseCodec<A>): ResponseCodec<A> => ({
   ...response,
@@ -37,9 +37,7 @@ export const withApplicationError = <A>(response: ResponseCodec<A>): ResponseCod
 
 const parsedVisitRecords = jsonResponse(VisitRecordResult)
 
-/**
- * The outcomes in a response of `createVisitRecords`, read from its bytes; undefined where they are not as expected.
- */
+/** The outcomes in a response of `createVisitRecords`, read from its bytes; undefined if they are not as expected. */
 const extractOutcomes = (body: Buffer): VisitRecordResult | undefined => {
   const members = readMembersAt(body, { from: 0, to: body.length })
   const outcomes = readMembersAt(body, members?.get('records'))
@@ -61,9 +59,9 @@ const extractOutcomes = (body: Buffer): VisitRecordResult | undefined => {
 }
 
 /**
- * The response of `createVisitRecords`. Its keys are ids, different in every response, and V8's parser builds a new
- * object shape for each, which is ten times as slow as reading the bytes. The parser decodes only what the reader of
- * bytes rejects, so that the error messages are its own.
+ * The response of `createVisitRecords`. Its keys are ids that differ in every response. V8's parser builds a new object
+ * shape for each, which is ten times as slow as reading the bytes. The parser is used only if the byte reader rejects
+ * the response, so that error messages are the parser's own.
  */
 export const visitRecordResponse: ResponseCodec<VisitRecordResult> = {
   ...parsedVisitRecords,
@@ -94,7 +92,7 @@ const envelopeCodec = <Entity extends t.Mixed>(entity: Entity) =>
 
 const nullableList = <Row extends t.Mixed>(row: Row) => t.union([t.readonlyArray(row), t.null, t.undefined])
 
-/** When the service began to answer, by its clock, where known; milliseconds since 1970. Not part of the body. */
+/** When the service began to answer, by its own clock, if known; milliseconds since 1970. Not part of the body. */
 type ServerTime = { readonly servedAt?: number }
 
 /** Requires only what a reader needs: ids, times and cursors. model/entity.ts describes the rest. */
@@ -129,8 +127,8 @@ const StatusEnvelope = t.partial({
 })
 
 /**
- * The status codes are not documented, so success is a list of entities with a message that is null or "success", in
- * any case.
+ * The status codes are not documented. Success is a list of entities with a message that is null or "success" in any
+ * letter case.
  */
 const isSuccessEnvelope = ({ status, data }: t.TypeOf<typeof StatusEnvelope>): boolean =>
   Array.isArray(data?.entities) && isSuccessStatus(status)
@@ -143,7 +141,7 @@ const toSuccessEnvelope = (envelope: t.TypeOf<typeof StatusEnvelope>): E.Either<
   return E.left(applicationError(envelope.status, '', missing))
 }
 
-/** A response of the transparency operations; `entity` and `filter` describe its parts. */
+/** A response of the transparency operations. `entity` and `filter` describe its parts. */
 const envelopeResponse = <A>(
   codec: t.Type<A, unknown>,
   entity: t.Any,
@@ -180,8 +178,8 @@ export const commentsResponse = (entity: t.Any, filter: t.Any): ResponseCodec<Co
 const StatusBody = t.type({ status: EnvelopeStatus })
 
 /**
- * A response of a lookup, whose form is not documented; a status in it whose message is not "success" is an error, as
- * elsewhere.
+ * A response of a lookup, whose format is not documented. A status whose message is not "success" is an error, as for
+ * other operations.
  */
 export const lookupResponse: ResponseCodec<unknown> = {
   ...jsonResponse(t.unknown),

@@ -17,7 +17,7 @@ const maxMessageLength = 200
 const attributeNames = (codec: t.Any): ReadonlyArray<string> =>
   Object.keys((toJsonSchema(codec).properties ?? {}) as Readonly<Record<string, JsonSchema>>)
 
-/** Words about requests, none of which can be about a person. */
+/** Words about requests. None of them can be about a person. */
 const knownWordList = `
 a access accesstoken account active after again allowed already an and another any api application are array at
 attempts authorization available bad batch be been before between body boolean but by call calls cannot characters
@@ -49,12 +49,12 @@ const knownWords = new Set([
 const isKnownWord = (word: string): boolean => knownWords.has(word.toLowerCase()) || /^\d{1,4}$/.test(word)
 
 /**
- * A message of the service as one line of at most 200 characters in which all words but those about requests are
- * masked, and so are the texts in `hidden`. A message may quote a record, and no rule recognises every name.
+ * A message of the service as one line of at most 200 characters. Only words about requests stay; all other words, and
+ * the strings in `hidden`, are masked. A message may quote a record, and no rule recognizes every name.
  */
 export const maskMessage = (text: string, hidden: ReadonlyArray<string> = []): string =>
   createRedactor(hidden)(text.slice(0, 10_000).replace(/[\p{C}\s]+/gu, ' '))
-    // Seven digits may be a telephone number or a date of birth.
+    // Seven digits may be a phone number or a date of birth.
     .replace(/\d(?:[\s().+/-]*\d){6,}/g, '***')
     .replace(/[\p{L}\p{M}\p{N}_]+/gu, (word) => (isKnownWord(word) ? word : '***'))
     .replace(/\*\*\*(?:[^\p{L}\p{N}]*\*\*\*)+/gu, '***')
@@ -62,27 +62,27 @@ export const maskMessage = (text: string, hidden: ReadonlyArray<string> = []): s
     .slice(0, maxMessageLength)
 
 /**
- * What the specification's own names look like. Any other name may be data: an e-mail address, a name or a number of a
+ * Matches names like those in the specification. Any other name may be data: an e-mail address, a name or a number of a
  * person.
  */
 const plainName = /^(?!.*\d{5})[A-Za-z_$][\w$-]{0,39}$/
 
-/** The name of an undeclared attribute of an answer for messages. */
+/** The name of an undeclared attribute, masked for messages if it may be data. */
 export const maskAttributeName = (name: string): string => (plainName.test(name) ? name : '***')
 
-/** What can go wrong with one request. `message` never quotes a secret or a record. */
+/** The ways in which one request can fail. `message` never quotes a secret or a record. */
 export type ApiError =
-  /** No complete response: no connection, TLS, time-out, cut short. */
+  /** No complete response: connection, TLS, timeout, or cut short. */
   | { readonly _tag: 'Network'; readonly code: string; readonly message: string }
   /**
-   * No connection through a proxy, so that nothing was sent; `cause` says who must act, `code` why, or the status of
-   * its answer.
+   * No connection through a proxy, so nothing was sent. `cause` says who must act; `code` is the reason or the status
+   * of the proxy's answer.
    */
   | { readonly _tag: 'Proxy'; readonly code: string; readonly cause: Failure }
   /**
-   * A response with an error status or a redirect; `retryAfter` in milliseconds, where the service gave it. `isStray`:
-   * a status of redirects that names no address, such as a 304, as a gateway may answer for a while. `forwarder`: a
-   * proxy that may have answered. `basePath`: the path of base_url, for a 404.
+   * A response with an error status or a redirect. `retryAfter`: milliseconds, if the service gave them. `isStray`: a
+   * redirect status without an address, such as a 304, which a gateway may send for a while. `forwarder`: a proxy that
+   * may have answered. `basePath`: the path of base_url, for a 404.
    */
   | {
       readonly _tag: 'Http'
@@ -94,9 +94,9 @@ export type ApiError =
       readonly basePath?: string
     }
   /**
-   * A response with status 200 that cannot be used: not JSON, a broken envelope, key or cursor, the echo of another
-   * request. With a `remedy` a change of the config helps. `isPage`: it is a page for a browser, so another server may
-   * have answered.
+   * A response with status 200 that cannot be used: not JSON, a broken envelope, key or cursor, or the echo of another
+   * request. If `remedy` is set, a change of the config helps. `isPage`: it is a web page, so another server may have
+   * answered.
    */
   | {
       readonly _tag: 'Decode'
@@ -106,8 +106,8 @@ export type ApiError =
       readonly isPage?: true
     }
   /**
-   * A response with status 200 that reports an application error; `retryAfter` as for `Http`, where it is an outage or
-   * a rate limit. `missing`: the path of what the answer lacks, since its code may be one of success.
+   * A response with status 200 that reports an application error. `retryAfter`: as for `Http`, for an outage or a rate
+   * limit. `missing`: the path of what the answer lacks, since its code may claim success.
    */
   | {
       readonly _tag: 'Application'
@@ -116,14 +116,14 @@ export type ApiError =
       readonly retryAfter?: number
       readonly missing?: string
     }
-  /** A response whose body has an encoding that was not asked for, such as `br`; nothing decodes it. */
+  /** A response whose body has an encoding that was not requested, such as `br`. It is not decoded. */
   | { readonly _tag: 'Encoding'; readonly encoding: string }
   /** A response longer than `max_response_mb`. */
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
   /**
-   * No token; `cause` says who must act, `code` why no response came, `status` that of the issuer's response,
-   * `retryAfter` (milliseconds) how long the issuer asks to wait. `isUnreadable`: its answer is not JSON or a redirect,
-   * which a fault that passes may cause, too.
+   * No token. `cause` says who must act; `code` why no response came; `status` is that of the issuer's response;
+   * `retryAfter` (milliseconds) how long the issuer asks to wait. `isUnreadable`: the answer is a redirect or not JSON,
+   * which may also be a temporary fault.
    */
   | {
       readonly _tag: 'Token'
@@ -133,12 +133,12 @@ export type ApiError =
       readonly retryAfter?: number
       readonly isUnreadable?: boolean
     }
-  /** The service asks to wait longer than `max_wait_seconds`; milliseconds. */
+  /** The service asks to wait longer than `max_wait_seconds`. In milliseconds. */
   | { readonly _tag: 'Wait'; readonly wait: number; readonly limit: number }
-  /** The rate limit that several processes share cannot be reached; `cause` says why. */
+  /** The rate limit shared by several processes cannot be reached; `cause` says why. */
   | { readonly _tag: 'RateLimiter'; readonly cause: Failure }
 
-/** The failure that an error of `operation` means for the person who must act. */
+/** Converts an error of `operation` into a failure for the person who must act. */
 export const toFailure = (operation: string, error: ApiError): Failure => {
   switch (error._tag) {
     case 'Network':
@@ -189,9 +189,8 @@ const prefixFailure = (operation: string, failure: Failure): Failure => ({
 })
 
 /**
- * Whether the status in a body means success, by its message and its code: the message is missing, null or "success",
- * in any case, and the code is not that of an HTTP error. Where there is no message, a code in words must be one of
- * success.
+ * True if the status in a body means success: its message is missing, null or "success" in any letter case, and its
+ * code is not that of an HTTP error. Without a message, a code in words must mean success too.
  */
 export const isSuccessStatus = (status: unknown): boolean => {
   const message = statusMember(status, 'message') ?? undefined
@@ -200,18 +199,18 @@ export const isSuccessStatus = (status: unknown): boolean => {
   return !hasErrorCode(status) && (message !== undefined || code === undefined || isSuccessCode(code))
 }
 
-/** Whether the code of a status in a body is the status of an HTTP error. */
+/** True if the code of a status in a body is an HTTP error status. */
 const hasErrorCode = (status: unknown): boolean => {
   const code = Number(statusMember(status, 'code') ?? 0)
   return code >= 300 && code < 600
 }
 
-/** The codes are not documented, so any other number may be that of a success. */
+/** The codes are not documented, so any other number may mean success. */
 const isSuccessCode = (code: unknown): boolean => Number(code) >= 0 || /^(success|succeeded|ok)?$/i.test(String(code))
 
 /**
- * The error that the status in a body reports; `fallback` is its message where it has none, `missing` the path of what
- * the body lacks.
+ * The error reported by the status in a body. `fallback`: the message if it has none; `missing`: the path of what the
+ * body lacks.
  */
 export const applicationError = (status: unknown, fallback = '', missing?: string): ApiError => ({
   _tag: 'Application',
@@ -220,23 +219,23 @@ export const applicationError = (status: unknown, fallback = '', missing?: strin
   ...defined({ missing }),
 })
 
-/** What an application error says. A code of success says nothing, so what is missing is named. */
+/** Describes an application error. If its code claims success, names what is missing instead. */
 export const describeApplicationError = ({ code, missing }: ApiError & { readonly _tag: 'Application' }): string =>
   /^(2\d\d|success|succeeded|ok)$/i.test(code)
-    ? `the answer reports success (code ${code}) and is none: ` +
+    ? `the answer reports success (code ${code}), but ` +
       (missing === undefined ? 'its status.message is not "success"' : `it has no ${missing}`)
     : `the service reports an application error (code ${maskCode(code)})`
 
 const tokenErrorCode =
   /^(401|unauthori[sz]ed|unauthenticated|(access_?)?token_?(expired|invalid)|(expired|invalid)_?(access_?)?token)$/i
 
-/** Whether a body with status 200 reports that the token is missing, wrong or expired. */
+/** True if a body with status 200 reports that the token is missing, wrong or expired. */
 export const isTokenError = (error: ApiError): boolean =>
   error._tag === 'Application' && tokenErrorCode.test(error.code)
 
 /**
- * Whether the status beside the list of an export, of `rows` rows, reports an error. Beside rows only a code of an HTTP
- * error does: their list may be cut short. Without a list (undefined) any status does.
+ * True if the status beside an export's list with `rows` rows reports an error. With rows, only the code of an HTTP
+ * error counts, since the list may then be cut short. Without a list (undefined), any status counts.
  */
 export const isExportError = (status: unknown, rows: number | undefined): boolean =>
   rows === undefined || (rows === 0 ? !isSuccessStatus(status) : hasErrorCode(status))
@@ -246,8 +245,8 @@ const limitWords = /too_?(many|\*+)_?requests|(?<![a-z])rate_?limit/i
 const outageWords = /request_?time_?out|bad_?gateway|service_?(is_?)?(temporarily_?)?unavailable|gateway_?time_?out/i
 
 /**
- * Whether an error is a rate limit or an outage, which pass and concern every request: by its status or, inside a 200,
- * by a code that holds such a status, or a code or message with the words for one.
+ * Classifies an error as a rate limit or an outage. Both pass and affect every request. They show as the HTTP status
+ * or, inside a 200, as a code with such a status, or as a code or message with the usual words.
  */
 export const outageKind = (error: ApiError): 'limit' | 'outage' | undefined => {
   if (error._tag !== 'Http' && error._tag !== 'Application') return undefined
@@ -259,7 +258,7 @@ export const outageKind = (error: ApiError): 'limit' | 'outage' | undefined => {
   return isOutage ? 'outage' : undefined
 }
 
-/** Whether an error inside a 200 may be about what was requested: tokens, outages and rate limits are not. */
+/** True if an error inside a 200 may be about what was requested, not about tokens, outages or rate limits. */
 export const isRefusalInBody = (error: ApiError): boolean =>
   error._tag === 'Application' && !isTokenError(error) && outageKind(error) === undefined
 
@@ -267,8 +266,8 @@ const statusMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 
 /**
- * The code where it is a word or a number; anything else could be a sentence about a person, since the codes are not
- * documented.
+ * The code if it is a word or a number. The codes are not documented, so anything else could be a sentence about a
+ * person.
  */
 export const maskCode = (code: string): string => (/^[\w.:-]{1,40}$/.test(code) ? code : 'not readable')
 
@@ -277,24 +276,24 @@ export const describeEncoding = ({ encoding }: ApiError & { readonly _tag: 'Enco
   `encoded with ${/^[\w.+, -]{1,40}$/.test(encoding) ? encoding : 'something unknown'}, which was not asked for. ` +
   'Set the service, or the proxy before it, to answer with gzip, deflate or no Content-Encoding.'
 
-/** Whether a network code means that TLS failed. */
+/** True if a network code means that TLS failed. */
 export const isTlsCode = (code: string): boolean =>
   /^(CERT_|ERR_TLS_|ERR_SSL_|EPROTO$|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code)
 
-/** Whether TLS failed because one side speaks something else, or another version; no certificate was looked at. */
+/** True if TLS failed because one side speaks another protocol or version. No certificate was checked. */
 export const isTlsProtocolCode = (code: string): boolean => /^(EPROTO$|ERR_SSL_)/.test(code)
 
-/** Whether a network code means that no host answers at the address; a network that is down gives the same codes. */
+/** True if a network code means that no host answers at the address. The same codes occur if the network is down. */
 export const isUnreachableCode = (code: string): boolean =>
   ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ECONNTIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].includes(code)
 
-/** The code of an answer that began and did not end. */
+/** The code for an answer that began but did not end. */
 export const cutShortCode = 'ECUTSHORT'
 
-/** Whose answer is missing: in messages, its name and the keys of its address. */
+/** Who failed to answer: its name for messages, and the config keys of its address. */
 type Respondent = { readonly name: string; readonly keys: string }
 
-/** What a network error means. An answer that came and cannot be read is not called a missing one. */
+/** The failure for a network error. Distinguishes a missing answer from one that cannot be read. */
 export const networkFailure = (
   { name, keys }: Respondent,
   { code, message }: ApiError & { _tag: 'Network' },
@@ -303,7 +302,7 @@ export const networkFailure = (
   if (isTlsProtocolCode(code))
     return configFailure(
       `${name} does not speak TLS with us (${code}). Check ${keys}: the port ` +
-        'may be one for http, or the server may know no TLS later than 1.1.',
+        'may be one for http, or the server may only support TLS 1.1 or older.',
       detail,
     )
   if (isTlsCode(code))
@@ -343,7 +342,7 @@ const remedies: Readonly<Record<number, string>> = {
   403: 'The token lacks permission for this data. Ask the operator of the service to grant it',
 }
 
-/** What is most likely wrong where an operation does not exist. */
+/** The most likely cause if an operation does not exist. */
 const describeBasePath = (path: string): string =>
   'No such operation there. Check base_url, ' +
   (path.replace(/\/+$/, '') === '' ? 'which has no path' : `whose path is ${path}`)

@@ -1,8 +1,8 @@
 /**
  * The service as its specification describes it: codecs of its resources (model/), its operations as values (routes),
- * what their responses mean (route) and what can go wrong (error). `createHttpClient` sends requests with rate limit,
- * token and retries; `createApi` makes an `Api`, one function per operation, of any way to send. In: a configuration
- * and the input of an operation. Out: its decoded response, or the bytes of an export, or an `ApiError`.
+ * the meaning of their responses (route), and its errors (error). `createHttpClient` sends requests with rate limit,
+ * token and retries. `createApi` makes an `Api`, one function per operation, from any way to send. Input: a
+ * configuration, and the input of an operation. Output: its decoded response, the bytes of an export, or an `ApiError`.
  */
 export { Instant, Int64, Integer, toInstant, toMillis } from '../cdk'
 export { CommentsResponse, ReviewsResponse } from './envelopes'

@@ -5,10 +5,7 @@ import { configFailure, type Failure, printExactJson, transientFailure } from '.
 import { type ApiError, maskAttributeName } from './error'
 import type { LookupQuery } from './model/entity'
 
-/**
- * How a lookup is asked for its pages: the names of the parameters, and where the answer tells the number of pages,
- * with dots.
- */
+/** How a lookup is paged: the names of the parameters, and the dotted path of the number of pages in the answer. */
 export type LookupPaging = {
   readonly pageParam: string
   /** The number of the first page. */
@@ -19,7 +16,7 @@ export type LookupPaging = {
   readonly totalPagesPath?: string
 }
 
-/** How deployments have been seen to give the list of locations: in the order of ids, in pages of at most 100. */
+/** How published deployments list their locations: by id, in pages of at most 100. */
 export const publishedLocationPaging: LookupPaging = {
   pageParam: 'page',
   firstPage: 1,
@@ -32,18 +29,18 @@ export const publishedLocationOrder: LookupQuery = { sortBy: 'id', sortDirection
 
 export type LookupRecord = Readonly<Record<string, unknown>>
 
-/** A lookup whose records are a list somewhere in its answer. */
+/** A lookup whose answer contains the records as a list. */
 export type LookupListRequest = {
-  /** The key of its settings in messages, such as `lookups.sources`. */
+  /** The key of its settings, for messages, such as `lookups.sources`. */
   readonly setting: string
   readonly fetch: (query: LookupQuery) => TaskEither<ApiError, unknown>
-  /** The dotted path of the records in an answer; empty: the answer is the list. */
+  /** The dotted path of the records in an answer. If empty, the answer itself is the list. */
   readonly recordsPath: string
-  /** None: one request gives all records. */
+  /** If undefined, one request returns all records. */
   readonly paging?: LookupPaging
-  /** Parameters that every request has. */
+  /** Parameters of every request. */
   readonly query?: LookupQuery
-  /** What tells a record from others, in every page and every reading; undefined: all that it holds. */
+  /** Identifies a record in all pages and readings. If undefined, the whole record does. */
   readonly identify: (record: LookupRecord) => string | undefined
   /** Only the first page is read. */
   readonly isSample?: boolean
@@ -61,13 +58,12 @@ export type LookupListError =
   | { readonly _tag: 'Request'; readonly error: ApiError }
   | { readonly _tag: 'Answer'; readonly failure: Failure }
 
-/** More pages than this are no list but answers that never end. */
+/** With more pages than this, the answers probably never end. */
 export const maxLookupPages = 1000
 
-/** How often a list that changes while it is read is read. */
+/** How often a list is read if it changes during reading. */
 const maxReadings = 5
 
-/** The value at a dotted path of an answer; undefined if there is none. */
 const valueAt = (path: string, answer: unknown): unknown =>
   path
     .split('.')
@@ -99,7 +95,7 @@ const findLists = (value: unknown, path: string, depth: number): ReadonlyArray<s
 
 const answerError = (failure: Failure): E.Either<LookupListError, never> => E.left({ _tag: 'Answer', failure })
 
-/** The records of an answer; a failure says where the answer has a list. */
+/** The records in an answer. The failure names the lists that the answer does have. */
 const findRecords = (
   { setting, recordsPath }: Pick<LookupListRequest, 'setting' | 'recordsPath'>,
   answer: unknown,
@@ -116,7 +112,7 @@ const findRecords = (
   )
 }
 
-/** The number of pages that an answer tells; undefined where it is no number from 1. */
+/** The number of pages that an answer reports; undefined if it is not a number from 1. */
 const readTotalPages = ({ totalPagesPath }: LookupPaging, answer: unknown): number | undefined => {
   const total = totalPagesPath === undefined ? undefined : valueAt(totalPagesPath, answer)
   const count = typeof total === 'string' && /^\d+$/.test(total) ? Number(total) : total
@@ -124,13 +120,13 @@ const readTotalPages = ({ totalPagesPath }: LookupPaging, answer: unknown): numb
 }
 
 /**
- * The records of one reading, by what tells them apart. A record of a later page replaces the one of an earlier page;
- * two of one page are both kept if they differ.
+ * The records of one reading by identity. A record on a later page replaces an earlier one. Two records on the same
+ * page are both kept if they differ.
  */
 const createRecordSet = (identify: LookupListRequest['identify']) => {
   const entries = new Map<string, { readonly page: number; readonly contents: Map<string, LookupRecord> }>()
   return {
-    /** Adds the records of a page; returns how many of them were not there yet. */
+    /** Adds the records of a page. Returns how many of them are new. */
     add: (page: number, records: ReadonlyArray<LookupRecord>): number => {
       const before = entries.size
       for (const record of records) {
@@ -151,35 +147,35 @@ const createRecordSet = (identify: LookupListRequest['identify']) => {
 
 type Reading = Omit<LookupList, 'records'> & {
   readonly set: ReturnType<typeof createRecordSet>
-  /** Whether a record may have been on no page, because another was removed between two pages. */
+  /** A record may have been on no page, because another one was removed between two pages. */
   readonly mayLack: boolean
 }
 
-/** Whether a service may answer so for a page behind the last one. */
+/** True for an answer that a service may give for a page after the last one. */
 const isPageRefusal = (error: ApiError): boolean => error._tag === 'Http' && [400, 404, 416].includes(error.status)
 
-/** The parameters of the page of this number, from 0. */
+/** The parameters for a page, numbered from 0. */
 const queryOf = ({ query, paging }: LookupListRequest, page: number): LookupQuery => ({
   ...query,
   ...(paging === undefined ? {} : { [paging.pageParam]: paging.firstPage + page }),
   ...(paging?.sizeParam === undefined ? {} : { [paging.sizeParam]: paging.size }),
 })
 
-/** A reading of all pages, as far as it has come. Its members change in place. */
+/** A reading of all pages, as far as it has come. Its members are mutable. */
 type Progress = {
   readonly set: ReturnType<typeof createRecordSet>
   readonly notes: string[]
-  /** Records of the longest page. */
+  /** The number of records on the longest page. */
   longest: number
   /** The number of pages that the service reports. */
   total: number | undefined
-  /** Whether nothing but caution asks for the next page. */
+  /** The next page is read only as a precaution. */
   mayBeOver: boolean
-  /** Whether there may be records behind the first page. */
+  /** There may be records after the first page. */
   mayLack: boolean
 }
 
-/** What a refused page means: behind others it may be the end of the list. */
+/** Interprets a refused page: after other pages, it may be the end of the list. */
 const takeRefusal = (
   { setting }: LookupListRequest,
   { set, notes, total, mayBeOver }: Progress,
@@ -191,7 +187,7 @@ const takeRefusal = (
   return E.right({ set, mayLack: n > 1, notes, ...(mayBeOver ? {} : { doubt: refusedPageDoubt(setting, n + 1) }) })
 }
 
-/** What a page without a new record means. A service that uses neither parameter gives everything at once. */
+/** Interprets a page without new records. A service that ignores both parameters returns everything at once. */
 const takeRepeatedPage = (
   { setting }: LookupListRequest,
   { pageParam, size }: LookupPaging,
@@ -206,7 +202,7 @@ const takeRepeatedPage = (
   return E.right({ set, mayLack: n > 1, notes, ...doubt })
 }
 
-/** Takes the records of page `n`, from 0; the reading where they end it. */
+/** Takes the records of page `n`, from 0. Returns the reading if it ends there. */
 const takePage = (
   request: LookupListRequest,
   paging: LookupPaging,
@@ -219,24 +215,24 @@ const takePage = (
   const added = set.add(n, records)
   if (records.length === 0) {
     const isReported = total !== undefined && n + 1 < total
-    if (isReported) notes.push(`${setting}: the service tells ${total} pages, and page ${n + 1} is empty.`)
+    if (isReported) notes.push(`${setting}: the service reports ${total} pages, but page ${n + 1} is empty.`)
     return E.right({ set, mayLack: progress.mayLack || isReported, notes })
   }
   if (added === 0) return takeRepeatedPage(request, paging, progress, n)
   if (progress.mayBeOver && total !== undefined && notes.length === 0)
-    notes.push(`${setting}: the service has more pages than it tells (${n}); all of them are read.`)
+    notes.push(`${setting}: the service has more pages than it reports (${n}); all of them are read.`)
   const isFull = records.length >= (n === 0 ? paging.size : progress.longest)
   progress.longest = Math.max(progress.longest, records.length)
   progress.mayLack ||= n > 0 || (isFull && total !== 1)
   progress.mayBeOver = total === undefined ? !isFull : n + 1 >= total
-  // The first page may be short because the service allows no longer ones, whatever number of pages it tells.
+  // The first page may be short because the service limits the page size, whatever number of pages it reports.
   if (progress.mayBeOver && !isFull && n > 0) return E.right({ set, mayLack: progress.mayLack, notes })
   return undefined
 }
 
 /**
- * Reads all pages once. What ends the reading: the number of pages that the service reports, a page shorter than
- * others, or one without a new record.
+ * Reads all pages once. The reading ends at the number of pages that the service reports, at a page shorter than the
+ * others, or at a page without new records.
  */
 const readOnce = async (
   request: LookupListRequest,
@@ -270,22 +266,22 @@ const readOnce = async (
 const repeatedPageError = (setting: string, pageParam: string, page: number): E.Either<LookupListError, never> =>
   answerError(
     configFailure(
-      `${setting}.paging: page ${page} repeats earlier pages though the service tells more ` +
+      `${setting}.paging: page ${page} repeats earlier pages although the service reports more ` +
         `pages, so the rest of the list cannot be read. Check page_param (${pageParam}).`,
     ),
   )
 
 const refusedPageDoubt = (setting: string, page: number): string =>
-  `${setting}: the service refuses page ${page}, which is taken for the end of ` +
-  'the list. Name total_pages_path, if the answer tells the number of pages.'
+  `${setting}: the service refuses page ${page}, which is treated as the end of ` +
+  'the list. Name total_pages_path, if the answer reports the number of pages.'
 
 const repeatedPageDoubt = (setting: string, pageParam: string, size: number): string =>
   `${setting}: the second page repeats the first, which has ${size} records, as many as asked ` +
   `for. If the list is longer, the rest is not read: check paging.page_param (${pageParam}).`
 
 /**
- * Reads a list completely. A list of several pages is read until a reading has every record of the one before: a record
- * that is removed meanwhile shifts the others, and one of them may be on no page of that reading.
+ * Reads a list completely. A list of several pages is read again until a reading has every record of the one before. If
+ * a record is removed during reading, the others move, so one of them may be on no page.
  */
 export const readLookupList =
   (request: LookupListRequest): TaskEither<LookupListError, LookupList> =>

@@ -9,15 +9,15 @@ import type { ApiError } from './error'
 /** A response before it is decoded. */
 export type RawResponse = {
   readonly body: Uint8Array
-  /** The status was 204, so that `body` is empty on purpose. */
+  /** The status was 204, so an empty `body` is intended. */
   readonly hasNoContent?: boolean
-  /** The service's clock when it began to answer, where known; milliseconds since 1970. */
+  /** The service's clock when it began to answer, if known; milliseconds since 1970. */
   readonly servedAt?: number
-  /** Call it when `body` is no longer read: its memory is used again. */
+  /** Call it when `body` is no longer read, so that its memory can be reused. */
   readonly release?: () => void
 }
 
-/** How the bytes of a response become a value, and back: the sandbox writes what the client reads. */
+/** Converts the bytes of a response into a value, and back: the sandbox writes what the client reads. */
 export type ResponseCodec<O> = {
   /** Describes the value, or the records in the response, for the API description. */
   readonly codec: t.Any
@@ -25,7 +25,7 @@ export type ResponseCodec<O> = {
   readonly encode: (value: O) => RawResponse
 }
 
-/** An operation of the service as a value; client, sandbox and API description are derived from it. */
+/** An operation of the service as a value. Client, sandbox and API description are derived from it. */
 export type Route<I, O> = {
   /** Its name in messages. */
   readonly name: string
@@ -33,11 +33,11 @@ export type Route<I, O> = {
   readonly path: string
   /** The header that carries the token; none for the operation that issues it. */
   readonly tokenHeader: 'accessToken' | 'Access-Token' | undefined
-  /** Where the input goes: a JSON body, a form body or the query; a list is a repeated key in the last two. */
+  /** Where the input goes: a JSON body, a form body or the query. In the last two, a list is a repeated key. */
   readonly encoding: 'json' | 'form' | 'query'
   readonly request: t.Type<I, unknown>
   readonly response: ResponseCodec<O>
-  /** Whether it may be sent again when no response came. */
+  /** It may be sent again if no response came. */
   readonly idempotent: boolean
 }
 
@@ -47,13 +47,13 @@ export type SendRequest = <I, O>(route: Route<I, O>) => (input: I) => TaskEither
 export const defineRoute = <I, O>(value: Route<I, O>): Route<I, O> => value
 
 /**
- * The JSON value of a body; integers keep all their digits. Bytes that are not UTF-8 are an error: they would be
- * replaced untold.
+ * Parses a body as JSON; integers keep all their digits. Invalid UTF-8 is an error, since it would be replaced
+ * silently.
  */
 export const parseBody = (body: Uint8Array): E.Either<ApiError, unknown> =>
   isUtf8(body) ? parseBodyLoosely(body) : E.left(unreadableBodyError(body, 'not UTF-8'))
 
-/** As `parseBody`, with U+FFFD for bytes that are not UTF-8: enough to read the status in an error. */
+/** Like `parseBody`, but replaces invalid UTF-8 with U+FFFD. Enough to read the status in an error. */
 export const parseBodyLoosely = (body: Uint8Array): E.Either<ApiError, unknown> =>
   E.tryCatch(
     () => parseExactJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')),
@@ -65,7 +65,7 @@ const unreadableBodyError = (body: Uint8Array, message: string): ApiError => {
   return { _tag: 'Decode', path: '$', message, ...(isPage ? { isPage } : {}) }
 }
 
-/** Decodes with a codec; a failure names the key path and never the value. */
+/** Decodes with a codec. A failure names the key path and never the value. */
 export const decodeWith =
   <A>(codec: t.Type<A, unknown>) =>
   (value: unknown): E.Either<ApiError, A> =>
@@ -78,17 +78,17 @@ export const jsonResponse = <A>(codec: t.Type<A, unknown>): ResponseCodec<A> => 
   encode: (value) => ({ body: Buffer.from(printExactJson(codec.encode(value))) }),
 })
 
-/** A JSON response left as bytes, since the export reads them record by record; `codec` describes a record. */
+/** A JSON response left as bytes, because an export is read record by record. `codec` describes a record. */
 export const bytesResponse = (codec: t.Any): ResponseCodec<RawResponse> => ({
   codec,
   decode: E.right,
   encode: (response) => response,
 })
 
-/** The key path of the first error and what was expected there. */
+/** The key path of the first error, and what was expected there. */
 export const toDecodeError = (errors: t.Errors): Extract<ApiError, { _tag: 'Decode' }> => {
   const context = errors[0]?.context ?? []
-  // The parts of an intersection or a union are steps of the codec, not of the value.
+  // The members of an intersection or a union are steps of the codec, not of the value.
   const path = context
     .filter(({ key }, index) => key !== '' && !isComposite(context[index - 1]?.type))
     .map(({ key }) => key)

@@ -60,7 +60,7 @@ export const retrieveComments = defineRoute({
 })
 
 /**
- * Comments and summaries of many entities. The service also accepts the form's keys in the query, but not in both at
+ * Comments and summaries of many entities. The service accepts the form's keys in the query too, but not in both at
  * once.
  */
 export const retrieveCommentsByForm = defineRoute({
@@ -75,8 +75,8 @@ export const retrieveCommentsByForm = defineRoute({
 })
 
 /**
- * Records visits; the response has an outcome per visit. Only a visit with a visitRecordId counts once when it is sent
- * twice.
+ * Records visits. The response has an outcome per visit. A visit that is sent twice counts once only if it has a
+ * visitRecordId.
  */
 export const createVisitRecords = defineRoute({
   name: 'create visit records',
@@ -89,7 +89,7 @@ export const createVisitRecords = defineRoute({
   idempotent: false,
 })
 
-/** Creates, updates and deactivates locations; sending the same locations again changes nothing. */
+/** Creates, updates and deactivates locations. Sending the same locations again changes nothing. */
 export const syncLocations = defineRoute({
   name: 'sync locations',
   method: 'POST',
@@ -107,8 +107,8 @@ const maxErrorBytes = 16_384
 const ExportErrorBody = t.intersection([ErrorBody, t.partial({ reviews: t.unknown })])
 
 /**
- * Decodes as `response` does, unless a short body reports an error: the records of an export are read later, when
- * neither another token nor another attempt after a wait is at hand.
+ * Decodes as `response` does, unless a short body reports an error. This is checked early, because the records of an
+ * export are read later, when neither another token nor another attempt is possible.
  */
 const withExportError = <A>(response: ResponseCodec<A>): ResponseCodec<A> => ({
   ...response,
@@ -126,7 +126,7 @@ const withExportError = <A>(response: ResponseCodec<A>): ResponseCodec<A> => ({
   },
 })
 
-/** Reviews that arrived or changed after a time; the response is left as bytes. */
+/** Reviews that arrived or changed after a time. The response stays as bytes. */
 export const exportReviews = defineRoute({
   name: 'export reviews',
   method: 'POST',
@@ -138,7 +138,7 @@ export const exportReviews = defineRoute({
   idempotent: true,
 })
 
-/** Reviews that were deleted after a time; the response is left as bytes. */
+/** Reviews that were deleted after a time. The response stays as bytes. */
 export const exportDeletedReviews = defineRoute({
   name: 'export deleted reviews',
   method: 'POST',
@@ -163,22 +163,22 @@ const lookupRoute = (subject: string, path: string) =>
   })
 
 /**
- * The review sources. The service's specification gives no method, path or payload for lookups: these are the
- * sandbox's, and a config may name others.
+ * The review sources. The service's specification gives no method, path or payload for lookups. These are the
+ * sandbox's; a config may name others.
  */
 export const lookupSources = lookupRoute('sources', '/api/reputation/v1/lookup/sources')
 
-/** The categories of text analytics; method and path as for `lookupSources`. */
+/** The categories of text analytics. Method and path as for `lookupSources`. */
 export const lookupCategories = lookupRoute('categories', '/api/reputation/v1/lookup/categories')
 
 /**
- * The locations that the service manages, in pages. The specification has no such operation, but deployments offer it.
+ * The locations that the service manages, in pages. The specification lacks this operation, but deployments offer it.
  */
 export const lookupLocations = lookupRoute('locations', '/api/v2/entity/locations')
 
 /**
- * A token for an application's id and secret. The service's specification is silent: this is what published deployments
- * take, and the default of the config.
+ * A token for an application's id and secret. The service's specification does not describe it. This is what published
+ * deployments accept, and the default of the config.
  */
 export const issueToken = defineRoute({
   name: 'issue a token',
@@ -209,26 +209,26 @@ export const routes = {
 type Input<R> = R extends Route<infer I, infer _> ? I : never
 type Output<R> = R extends Route<infer _, infer O> ? O : never
 
-/** The service: one function per operation. The HTTP client is one, the sandbox another. */
+/** The service, as one function per operation. Implemented by the HTTP client and by the sandbox. */
 export type Api = {
   readonly [K in keyof typeof routes]: (
     input: Input<(typeof routes)[K]>,
   ) => TaskEither<ApiError, Output<(typeof routes)[K]>>
 }
 
-/** Method and path of the lookups where they differ from those above; the service's specification gives neither. */
+/** Method and path of the lookups, if they differ from those above. The service's specification gives neither. */
 export type LookupRoutes = Partial<
   Record<'sources' | 'categories' | 'locations', Pick<Route<unknown, unknown>, 'method' | 'path'>>
 >
 
-/** A lookup with another method and path; a POST sends its empty input as JSON. */
+/** A lookup with a different method and path. A POST sends its empty input as JSON. */
 export const moveLookup = <I, O>(
   route: Route<I, O>,
   target: Pick<Route<unknown, unknown>, 'method' | 'path'> | undefined,
 ): Route<I, O> =>
   target === undefined ? route : { ...route, ...target, encoding: target.method === 'GET' ? 'query' : 'json' }
 
-/** The `Api` whose requests go through `send`. */
+/** An `Api` that sends its requests with `send`. */
 export const createApi = (send: SendRequest, lookups: LookupRoutes = {}): Api => ({
   retrieveReviews: send(retrieveReviews),
   retrieveComments: send(retrieveComments),

@@ -4,15 +4,14 @@ import { configFailure, type Failure } from '../cdk'
 import { type DimensionDifference, isDimensionKey } from './dimension-audit'
 import { type FeedbackDifference, isEntityName, isFeedbackBucket } from './entity-statement'
 
-/** A review that an audit found to differ. `isBehind`: the table has an older version of it than the service. */
+/** A review that differs, according to an audit. `isBehind`: the table has an older version of it than the service. */
 export type ReviewDifference = { readonly id: string; readonly difference: string; readonly isBehind: boolean }
 
-/** A bucket that an audit found to differ: a number for ids, an entity and a window for feedback. */
+/** A bucket that differs, according to an audit: a number for ids, an entity and a window for feedback. */
 type BucketDifference = { readonly bucket: string; readonly difference: string }
 
 /**
- * What a warehouse answers to a statement of an audit. `nothing`: a list without rows, which does not say which
- * statement it answers.
+ * The warehouse's answer to a statement of an audit. `nothing`: a list without rows, which could answer any statement.
  */
 export type AuditAnswer =
   | { readonly of: 'nothing'; readonly differences: readonly [] }
@@ -33,28 +32,28 @@ const bucketKinds: ReadonlyArray<string> = [
   'changed',
 ]
 
-/** `problem` goes on after the name of the answer's file. */
+/** `problem` continues the sentence that begins with the name of the answer's file. */
 const answerFailure = (problem: string): E.Either<Failure, never> =>
-  E.left(configFailure(`${problem}. Save the answer of the statement as CSV with a header, or as JSON.`))
+  E.left(configFailure(`${problem}. Save the answer to the statement as CSV with a header, or as JSON.`))
 
-/** The rows of an answer by the names of their columns, in lower case, since warehouses change the case of names. */
+/** The rows of an answer by column name. Names are in lower case, because warehouses change the case. */
 type AnswerTable = {
   readonly columns: ReadonlyArray<string>
   readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>>
 }
 
 /**
- * The answer as a client of the warehouse saved it: CSV with a header, a JSON array, or an object a line. The message
- * of a failure goes on after the name of the file.
+ * Decodes an answer as a warehouse client saved it: CSV with a header, a JSON array, or one object per line. The
+ * failure's message continues the sentence that begins with the file name.
  */
 export const decodeAnswer = (text: string): E.Either<Failure, AuditAnswer> => {
   const body = text.replace(/^\ufeff/, '').trim()
-  if (body === '') return answerFailure('is empty, as a client leaves it that has failed')
+  if (body === '') return answerFailure('is empty, as after a client that failed')
   if (isDrawing(body)) return answerFailure('is a table drawn for people; psql needs --csv, for example')
   return pipe(/^[[{]/.test(body) ? readJsonTable(body) : readCsvTable(body), E.chain(decodeTable))
 }
 
-/** Whether the text has the lines that a client draws between the header and the rows. */
+/** True if the text has the line that a client draws between header and rows. */
 const isDrawing = (body: string): boolean =>
   body.split(/\r?\n/, 3).some((line) => /^\s*[-+|=┌─┬┐╭╮│├┼┤ ]{3,}$/.test(line))
 
@@ -62,7 +61,7 @@ const decodeTable = ({ columns, rows }: AnswerTable): E.Either<Failure, AuditAns
   if (columns.length === 0) return E.right({ of: 'nothing', differences: [] })
   const isOfBuckets = columns.includes('bucket')
   if (!columns.includes('difference') || !(isOfBuckets || columns.includes('id')))
-    return answerFailure('is no answer of an audit: it has no columns bucket and difference, or id and difference')
+    return answerFailure('is not an answer to an audit: it has no columns bucket and difference, or id and difference')
   if (isOfBuckets) return decodeRows('buckets', rows, toBucketDifference)
   if (columns.includes('dimension')) return decodeRows('dimensions', rows, toDimensionDifference)
   return columns.includes('entity')
@@ -79,7 +78,8 @@ const decodeRows = <Of extends AuditAnswer['of'], A>(
   const wrong = differences.indexOf(undefined)
   return wrong >= 0
     ? answerFailure(
-        `is no answer of an audit: row ${wrong + 1} has no ${of === 'buckets' ? 'bucket' : 'id'} and difference of one`,
+        `is not an answer to an audit: row ${wrong + 1} has no ` +
+          `${of === 'buckets' ? 'bucket' : 'id'} and difference of one`,
       )
     : E.right({ of, differences: differences.flatMap((each) => each ?? []) })
 }
@@ -102,7 +102,7 @@ const toFeedbackDifference = (row: AnswerTable['rows'][number]): FeedbackDiffere
     : undefined
 }
 
-/** A table may hold an id that is no number; one that SQL could not hold in quotes is refused. */
+/** An id in a table may be something other than a number. An id that SQL could not quote is rejected. */
 const toReviewDifference = (row: AnswerTable['rows'][number]): ReviewDifference | undefined => {
   const [id, difference] = [String(row.id ?? ''), String(row.difference)]
   return /^[^'"\\\p{Cc}]*$/u.test(id) && reviewKinds.includes(difference)
@@ -111,7 +111,7 @@ const toReviewDifference = (row: AnswerTable['rows'][number]): ReviewDifference 
 }
 
 const readJsonTable = (body: string): E.Either<Failure, AnswerTable> => {
-  // An id may have more digits than a JSON number keeps, so it is read as text.
+  // An id may have more digits than a JSON number keeps, so it is read as a string.
   const exact = body.replace(/("id"\s*:\s*)(-?\d+)/gi, '$1"$2"')
   try {
     const values: unknown = exact.startsWith('[')
@@ -124,7 +124,7 @@ const readJsonTable = (body: string): E.Either<Failure, AnswerTable> => {
       return E.right({ columns: Object.keys(rows[0] ?? {}), rows })
     }
   } catch {}
-  return answerFailure('begins like JSON, but is neither a list of objects nor an object a line')
+  return answerFailure('begins like JSON, but is neither a list of objects nor one object per line')
 }
 
 const readCsvTable = (body: string): E.Either<Failure, AnswerTable> => {
@@ -132,7 +132,7 @@ const readCsvTable = (body: string): E.Either<Failure, AnswerTable> => {
   const separator = [',', ';', '\t', '|'].find((sign) => header.includes(sign)) ?? ','
   const split = (line: string) => line.split(separator).map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'))
   const columns = split(header).map((name) => name.toLowerCase())
-  // Unaligned output of psql ends with the number of its rows.
+  // Unaligned psql output ends with the number of rows.
   const cells = lines.filter((line) => !/^\(\d+ rows?\)$/.test(line)).map(split)
   return E.right({
     columns,
@@ -140,13 +140,13 @@ const readCsvTable = (body: string): E.Either<Failure, AnswerTable> => {
   })
 }
 
-/** What an answer says in sum. */
+/** The summary of an answer. */
 type AnswerSummary = {
   readonly of: AuditAnswer['of']
   /** How many buckets or reviews differ. */
   readonly differences: number
   readonly kinds: Readonly<Record<string, number>>
-  /** The buckets that differ, as --ids takes them. */
+  /** The buckets that differ, in the form that --ids accepts. */
   readonly buckets: ReadonlyArray<string>
 }
 

@@ -1,34 +1,34 @@
 import { hash } from 'node:crypto'
 
-/** The dialects of SQL that an audit is printed in. */
+/** The SQL dialects in which an audit is printed. */
 export const dialectNames = ['duckdb', 'postgres', 'snowflake', 'bigquery', 'redshift', 'databricks'] as const
 export type DialectName = (typeof dialectNames)[number]
 
-/** How a column holds an id: as a number or as its digits. */
+/** How a column stores an id: as a number or as text digits. */
 export const idTypes = ['number', 'text'] as const
 export type IdType = (typeof idTypes)[number]
 
-/** How a column holds a time; `timestamp` has no zone, `text` is ISO 8601, `millis` counts from 1970. */
+/** How a column stores a time. `timestamp` has no zone, `text` is ISO 8601, `millis` counts from 1970. */
 export const timeTypes = ['timestamptz', 'timestamp', 'text', 'millis'] as const
 export type TimeType = (typeof timeTypes)[number]
 
-/** What the statements write differently in each dialect. Arguments and results are SQL. */
+/** What differs between the dialects. Arguments and results are SQL. */
 export type Dialect = {
   readonly text: string
   readonly integer: string
   /** Whole numbers of 38 digits. */
   readonly decimal: string
-  /** The MD5 of a text, in 32 hexadecimal digits. */
+  /** The MD5 of a text, as 32 hexadecimal digits. */
   readonly md5: (text: string) => string
-  /** The number that 15 hexadecimal digits stand for. */
+  /** The number represented by 15 hexadecimal digits. */
   readonly hexNumber: (digits: string) => string
-  /** Milliseconds since 1970, what is finer cut off. */
+  /** Milliseconds since 1970, truncated. */
   readonly millis: (column: string, type: Exclude<TimeType, 'millis'>) => string
-  /** The month of milliseconds since 1970 in UTC, such as `2026-01`. */
+  /** The month in UTC of milliseconds since 1970, such as `2026-01`. */
   readonly month: (millis: string) => string
-  /** A column's name, where the warehouse keeps it as it is written. */
+  /** A column name, quoted if the warehouse keeps its case. */
   readonly quote: (name: string) => string
-  /** The most bytes of a statement. */
+  /** The maximum size of a statement, in bytes. */
   readonly maxBytes: number
 }
 
@@ -43,7 +43,7 @@ const standard = {
 const quoteDouble = (name: string): string => `"${name.replaceAll('"', '""')}"`
 const quoteBacktick = (name: string): string => `\`${name.replaceAll('`', '')}\``
 
-/** Warehouses that change the case of names find them without quotes alone. */
+/** Warehouses that change the case of names find them only without quotes. */
 const leaveUnquoted = (name: string): string => name
 
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
@@ -80,7 +80,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     decimal: 'BIGNUMERIC',
     md5: (text) => `TO_HEX(MD5(${text}))`,
     hexNumber: (digits) => `CAST(CONCAT('0x', ${digits}) AS INT64)`,
-    // A cast would take the default time zone of the project.
+    // A cast would use the project's default time zone.
     millis: (column, type) =>
       `UNIX_MILLIS(${type === 'timestamp' ? `TIMESTAMP(${column}, 'UTC')` : `CAST(${column} AS TIMESTAMP)`})`,
     quote: quoteBacktick,
@@ -88,7 +88,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
   redshift: {
     ...standard,
-    // A VARCHAR alone has 256 bytes there.
+    // A plain VARCHAR has only 256 bytes there.
     text: 'VARCHAR(65535)',
     month: (millis) => `TO_CHAR(TIMESTAMP 'epoch' + ${millis} / 1000 * INTERVAL '1 second', 'YYYY-MM')`,
     hexNumber: (digits) => `STRTOL(${digits}, 16)`,
@@ -114,10 +114,10 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
 }
 
-/** The MD5 of a text, in 32 hexadecimal digits, as `md5` of every dialect gives it. */
+/** The MD5 of a text, as 32 hexadecimal digits, the same as `md5` gives in every dialect. */
 export const md5Of = (text: string): string => hash('md5', text)
 
-/** The hashes of an id and of its version: what decides the bucket, and what is added up. */
+/** The hashes of an id and of its version. They determine the bucket and are added up. */
 export const hashSql = ({ md5, hexNumber, text }: Dialect) => ({
   bucket: (id: string, bucketCount: number): string =>
     `MOD(${hexNumber(`SUBSTRING(${md5(id)}, 1, 15)`)}, ${bucketCount})`,
@@ -126,7 +126,7 @@ export const hashSql = ({ md5, hexNumber, text }: Dialect) => ({
     hexNumber(`SUBSTRING(${md5(`${id} || ':' || CAST(${version} AS ${text})`)}, 1, 15)`),
 })
 
-/** An id of a table as a text; `alias`: of the table in the statement, if it has one. */
+/** The id of a row as text. `alias`: of the table in the statement, if it has one. */
 export const idSql = ({ dialect: name, idType }: AuditedTable, alias: string | undefined, column: string): string => {
   const { quote, text, integer } = dialects[name]
   const value = `${alias === undefined ? '' : `${alias}.`}${quote(column)}`
@@ -134,8 +134,7 @@ export const idSql = ({ dialect: name, idType }: AuditedTable, alias: string | u
 }
 
 /**
- * A time of a table in milliseconds since 1970, as if in UTC where it has no zone; `alias`: of the table in the
- * statement.
+ * The time of a row in milliseconds since 1970, read as UTC if it has no zone. `alias`: of the table in the statement.
  */
 export const timeSql = ({ dialect: name, versionType }: AuditedTable, alias: string, column: string): string => {
   const dialect = dialects[name]
@@ -144,23 +143,23 @@ export const timeSql = ({ dialect: name, versionType }: AuditedTable, alias: str
 }
 
 /**
- * The zone of the times of a table, if they have none themselves and it is not UTC. Its clocks show one hour of autumn
- * twice: so what is expected is moved to the zone, not the table to UTC.
+ * The zone of a table's times, if they have no zone themselves and it is not UTC. Its clocks show one hour in autumn
+ * twice, so the expected times are converted to the zone, not the table's to UTC.
  */
 export const clockZone = ({ versionType, timeZone }: AuditedTable): string | undefined =>
   versionType === 'timestamp' && timeZone !== 'UTC' ? timeZone : undefined
 
-/** The clocks of a zone. Times are milliseconds since 1970. */
+/** The clock of a zone. Times are milliseconds since 1970. */
 export type ZoneClock = {
-  /** What they show at a time, as if in UTC: tables with times without zone have it so. */
+  /** The time that it shows, read as UTC. This is how tables without zones store it. */
   readonly show: (time: number) => number
-  /** By how much they go back, if they show this time twice, as in an hour of autumn; otherwise 0. */
+  /** By how much it goes back if it shows this time twice, as in one hour in autumn; otherwise 0. */
   readonly goBack: (time: number) => number
 }
 
 const threeHours = 10_800_000
 
-/** `zone`: UTC if left out. */
+/** `zone`: defaults to UTC. */
 export const createClock = (zone: string | undefined): ZoneClock => {
   const show = createShow(zone)
   return {
@@ -191,42 +190,42 @@ const createShow = (zone: string | undefined): ZoneClock['show'] => {
   }
 }
 
-/** A scalar of a record, by its path; a count is the number of elements of a list. */
+/** A scalar in a record, by its path. A count is the number of elements in a list. */
 export type ContentField = {
   readonly path: ReadonlyArray<string>
   readonly kind: 'text' | 'integer' | 'number' | 'boolean' | 'time' | 'count'
 }
 
-/** What is compared of the content of a row. `keys`: the fields that tell the rows of one review apart. */
+/** The content of a row to compare. `keys`: the fields that distinguish the rows of one review. */
 export type AuditedContent = { readonly fields: ReadonlyArray<ContentField>; readonly keys: ReadonlyArray<string> }
 
-/** The table of the warehouse, and how its loader lays a stream down. */
+/** The warehouse's table, and how its loader stores a stream. */
 export type AuditedTable = {
   readonly dialect: DialectName
-  /** As it stands in SQL, such as `public.reviews`. */
+  /** As written in SQL, such as `public.reviews`. */
   readonly name: string
   readonly idColumn: string
   readonly idType: IdType
   readonly versionColumn: string
   readonly versionType: TimeType
-  /** The zone of a version without one, such as `UTC`. */
+  /** The zone of versions without one, such as `UTC`. */
   readonly timeZone: string
-  /** The loader writes the names of all columns in small letters. */
+  /** The loader writes all column names in lower case. */
   readonly isLowerCase: boolean
-  /** The column that marks a deleted row; undefined: rows are not marked. */
+  /** The column that marks deleted rows; undefined if rows are not marked. */
   readonly deletedColumn: string | undefined
-  /** The table of the deletions that its readers apply to this one, as it stands in SQL. */
+  /** The table of deletions that its readers apply to this one, as written in SQL. */
   readonly deletionsName: string | undefined
   /**
-   * one: a row a review. newest: all versions of a review, of which the newest counts. parts: several rows of its
-   * newest version.
+   * one: one row per review. newest: all versions of a review, of which only the newest counts. parts: several rows for
+   * its newest version.
    */
   readonly rows: 'one' | 'newest' | 'parts'
   /** What is compared beside id, version and number of rows. */
   readonly content?: AuditedContent
 }
 
-/** What a loader does where no option says otherwise. */
+/** A loader's defaults, used if no option overrides them. */
 export const loaderNames = ['airbyte', 'pyairbyte', 'meltano', 'snapshot'] as const
 type LoaderName = (typeof loaderNames)[number]
 
@@ -239,7 +238,7 @@ const loaders: Readonly<
   snapshot: { idType: 'number', versionType: 'timestamptz', deletedColumn: undefined, isLowerCase: false },
 }
 
-/** A column as the loader of the table spells the attribute of the stream. */
+/** The name of the column for a stream's attribute, as the table's loader spells it. */
 export const attributeColumn = ({ isLowerCase }: Pick<AuditedTable, 'isLowerCase'>, attribute: string): string =>
   isLowerCase ? attribute.toLowerCase() : attribute
 
@@ -251,8 +250,8 @@ const versionColumns: Readonly<Record<string, string>> = {
 }
 
 /**
- * The table of a stream; what is not given is as its loader writes it. `hasTombstones`: whether deleted reviews are
- * marked in their table.
+ * The table of a stream. Missing options default to what its loader does. `hasTombstones`: deleted reviews are marked
+ * in their table.
  */
 export const toAuditedTable = (
   stream: string,
@@ -292,5 +291,5 @@ export const toAuditedTable = (
 const tableNamePart = '(?:[\\p{L}_][\\p{L}\\p{N}_$-]*|"[^"\\p{Cc}]+"|`[^`\\p{Cc}]+`)'
 const tableNamePattern = new RegExp(`^${tableNamePart}(?:\\.${tableNamePart}){0,3}$`, 'u')
 
-/** Whether a text is a table's name in SQL: parts between dots, each bare or in quotes. */
+/** True if a text is a table name in SQL: parts separated by dots, each bare or quoted. */
 export const isTableName = (text: string): boolean => tableNamePattern.test(text)

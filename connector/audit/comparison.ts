@@ -18,64 +18,65 @@ import type { ContentDigest } from './content'
 import { checkSqlSize, quoteList } from './packed-rows'
 import { type AuditScope, bucketOfSql, bucketsSql, type ExpectedBucket, type ExpectedReview } from './statement'
 
-/** A review of the service, its version, and how many rows the stream has of it. */
+/** A review at the service, its version, and how many rows the stream has for it. */
 export type ServiceVersion = {
   readonly id: string
   readonly modifiedTime: number
   readonly rows: number
-  /** Milliseconds since 1970; where it was asked for. */
+  /** Milliseconds since 1970, if requested. */
   readonly mentionTime?: number
-  /** What its rows contain; where it was asked for. */
+  /** The content of its rows, if requested. */
   readonly digest?: ContentDigest
 }
 
-/** What an audit reads of a stream; the caller implements it. Times in milliseconds since 1970. */
+/** What an audit reads of a stream, implemented by the caller. Times are in milliseconds since 1970. */
 export type ServiceVersions = {
   readonly stream: string
   /** Older versions are not read. */
   readonly startDate: number
-  /** Everything up to a cutoff, which the last item gives, from a scan that misses nothing. */
+  /** Everything up to a cutoff, from a scan that misses nothing. The last item gives the cutoff. */
   readonly versions: Feed<Failure, { readonly rows: ReadonlyArray<ServiceVersion>; readonly cutoff?: number }>
-  /** What has changed since a time until it is read; and what was deleted. */
+  /** What changed between a time and the moment of reading, and what was deleted. */
   readonly changedSince: (time: number) => Feed<Failure, ReadonlyArray<{ readonly id: string }>>
   readonly deletedSince: (time: number) => Feed<Failure, ReadonlyArray<{ readonly id: string }>>
 }
 
-/** The load that a table is held against the service after; times in milliseconds since 1970. */
+/** The load after which a table is compared with the service. Times are in milliseconds since 1970. */
 export type AuditedLoad = {
-  /** As of when; undefined: as of the end of the scan. */
+  /** Compare as of this time; undefined: as of the end of the scan. */
   readonly cutoff: number | undefined
-  /** What the next load reads again: a version there that the load has not sent became visible late. */
+  /** What the next load reads again. A version in it that this load did not send became visible late. */
   readonly next?: NextRead | undefined
-  /** From when on the next load reads deletions, which it may not have seen; undefined: from the cutoff on. */
+  /** Where the next load starts reading deletions, which the table may lack; undefined: at the cutoff. */
   readonly deletedFrom?: number | undefined
 }
 
-/** What the service has, for the statements of an audit. */
+/** What the service has, for an audit's statements. */
 export type Expected = {
   readonly scope: AuditScope
-  /** How many reviews and rows there are as of the cutoff. */
+  /** The numbers of reviews and rows as of the cutoff. */
   readonly reviews: number
   readonly rows: number
   readonly listBuckets: () => Promise<ReadonlyArray<ExpectedBucket>>
   readonly listReviews: (buckets: ReadonlyArray<number>) => Promise<ReadonlyArray<ExpectedReview>>
-  /** Those of these reviews that the service has, and how many versions it has since the oldest of them. */
+  /** The given reviews as the service has them, and how many versions it has since the oldest of them. */
   readonly findVersions: (ids: ReadonlyArray<string>) => Promise<{
     readonly versions: ReadonlyArray<{ readonly modifiedTime: number; readonly mentionTime: number | undefined }>
     readonly newer: number
   }>
 }
 
-/** What DuckDB may use while an audit reads; the rest goes to the disk. */
+/** The memory that DuckDB may use while an audit reads. The rest goes to disk. */
 export const memoryLimit = 80e6
 
 /**
- * What DuckDB needs more for each row beyond a million: it does not find the newest version of each review on the disk.
+ * The additional memory for each row beyond a million, because DuckDB does not use the disk when it finds the newest
+ * version of each review.
  */
 const bytesPerRow = 100
 
 /**
- * Reads what the service has of a stream and gives it to `body`. `zone`: of the times of the table, UTC if left out.
+ * Reads what the service has of a stream, then calls `body` with it. `zone`: of the table's times, by default UTC.
  * `spillPath`: what does not fit into memory goes beside this file. Rejects with a `CommandError` if the service cannot
  * be read completely.
  */
@@ -97,7 +98,7 @@ export const useExpected = async <A>(
   }
 }
 
-/** A time in milliseconds since 1970, as clocks of the zone show it. */
+/** A time in milliseconds since 1970, as the clocks of the zone show it. */
 export const shownSql = (time: string, zone: string | undefined): string =>
   zone === undefined ? `(${time})` : `epoch_ms(timezone('${zone}', make_timestamptz((${time}) * 1000)))`
 
@@ -150,8 +151,8 @@ const readExpected = async (
 }
 
 /**
- * served: every version that the service has. changed: reviews that are left out. sent: versions that the last load has
- * sent and the next one reads again.
+ * served: every version at the service. changed: reviews that are left out. sent: versions that the last load sent and
+ * the next one reads again.
  */
 const servedTablesSql = `
   SET preserve_insertion_order = false;
@@ -161,7 +162,7 @@ const servedTablesSql = `
   CREATE TEMP TABLE changed (id VARCHAR);
   CREATE TEMP TABLE sent (id VARCHAR, version BIGINT)`
 
-/** Reads the versions of a stream into `served`; returns the time up to which that is everything. */
+/** Reads the versions of a stream into `served`. Returns the time up to which they are complete. */
 const readVersions = async (db: Database, service: ServiceVersions): Promise<number> => {
   const { BIGINT, HUGEINT, VARCHAR } = loadDuckdb()
   let scanned = service.startDate
@@ -193,7 +194,7 @@ const readVersions = async (db: Database, service: ServiceVersions): Promise<num
   return scanned
 }
 
-/** Reads into `changed` what has changed since the scan, and what was deleted since the load. */
+/** Reads into `changed` what changed since the scan and what was deleted since the load. */
 const readChanges = async (
   db: Database,
   { changedSince, deletedSince }: ServiceVersions,
@@ -201,7 +202,7 @@ const readChanges = async (
   deletedFrom: number,
 ): Promise<void> => {
   const { VARCHAR } = loadDuckdb()
-  // A review that is restored between the two lists is in neither, so the first is read once more.
+  // A review that is restored between the two lists is in neither, so the first list is read once more.
   for (const changes of [changedSince(scanned), deletedSince(deletedFrom), changedSince(scanned)])
     await consumeFeed(batchFeed(appendBatchRows)(changes), (rows) =>
       db.appendColumns('changed', [VARCHAR], [rows.map(({ id }) => id)]),
@@ -219,15 +220,18 @@ const keepSent = async (db: Database, next: NextRead | undefined): Promise<void>
 }
 
 /**
- * The time after which a version counts as late unless the load has sent it. Where the state knows no rows, or a range
- * of them, any of these may have been sent.
+ * The time after which a version counts as late unless the load sent it. If the state knows no rows, or only a range of
+ * them, any of these may have been sent.
  */
 const findLateFrom = (next: NextRead | undefined, cutoff: number): number =>
   next === undefined || (next.sent.length === 0 && next.sentRange === undefined)
     ? cutoff
     : (next.sentRange?.until ?? next.from - 1)
 
-/** Both bounds by clocks of the zone. They go back once a year: what they put on the other side is left out. */
+/**
+ * Both bounds as the zone's clocks show them. Rows that move to the other side of a bound when the clocks go back are
+ * left out.
+ */
 const showBounds = async (
   db: Database,
   from: number,
@@ -306,8 +310,8 @@ const findVersions = async (db: Database, ids: ReadonlyArray<string>): ReturnTyp
 const idsPerStatement = 1000
 
 /**
- * Statements that delete the rows of reviews that are extra, stale, doubled or changed. The run that starts from the
- * repaired state sends what the service has of them. Where every version is kept, an older one stays: the newest
+ * Statements that delete the rows of extra, stale, doubled or changed reviews. The run from the repaired state sends
+ * them again as the service has them. If the table keeps every version, older ones stay, because only the newest
  * counts.
  */
 export const deleteStatement = (table: AuditedTable, differences: ReadonlyArray<ReviewDifference>): string => {
@@ -328,7 +332,7 @@ export const deleteStatement = (table: AuditedTable, differences: ReadonlyArray<
   return statements.length === 0 ? '-- There is nothing to delete.\n' : statements.join('')
 }
 
-/** The statement, or why the warehouse would not take it. */
+/** The statement, or an error if it is too large for the warehouse. */
 export const checkStatementSize = (
   sql: string,
   table: AuditedTable,
@@ -346,9 +350,9 @@ export const checkStatementSize = (
   )
 
 /**
- * What the service has as a seed of dbt: one column of words between spaces, which dbt takes for no number and no time.
- * A line each: scope, start, cutoff, number of buckets; a bucket, its numbers and digests; a review that has changed
- * since the cutoff.
+ * What the service has as a dbt seed: one column of words separated by spaces, which dbt cannot mistake for a number or
+ * a time. A line holds: scope, start, cutoff and number of buckets; a bucket with its numbers and digests; or a review
+ * that has changed since the cutoff.
  */
 export const formatSeed = async ({ scope, listBuckets }: Pick<Expected, 'scope' | 'listBuckets'>): Promise<string> =>
   [

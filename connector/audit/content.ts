@@ -17,17 +17,18 @@ import {
 } from './audited-table'
 
 /**
- * The content of a row as a text that the service's side (TypeScript) and the warehouse (SQL) make alike. Each field
- * gives a piece: `~` for a null, the digits of a whole number or of the number of elements of a list, milliseconds of a
- * time, millionths of a decimal number, and the MD5 of a text or of a member of a JSON column. A member that is a text
- * in JSON has a quote before it, in dialects that tell. Pieces have no comma, so that they can be joined by commas.
+ * The content of a row as a text that both the service's side (TypeScript) and the warehouse (SQL) can build
+ * identically. Each field gives a piece: `~` for null; the digits of a whole number or of a list's length; the
+ * milliseconds of a time; the millionths of a decimal number; the MD5 of a text or of a member of a JSON column. If a
+ * JSON member is a string, a quote precedes it, in dialects that can distinguish strings. Pieces contain no comma, so
+ * they are joined by commas.
  */
 const listContentFields = ({ schema, primaryKey, cursor }: ContentStream): ReadonlyArray<ContentField> => {
   const omitted = new Set([primaryKey[0], O.toUndefined(cursor), ...tombstoneColumnNames])
   return listFields(schema, [], (name) => !omitted.has(name))
 }
 
-/** A stream whose rows are compared: all but the id and the version of its reviews, which the audit compares anyway. */
+/** A stream whose rows are compared, apart from the id and version of its reviews, which an audit compares anyway. */
 type ContentStream = Pick<Stream<never>, 'schema' | 'primaryKey' | 'cursor'>
 
 const scalarKinds = {
@@ -40,8 +41,7 @@ const scalarKinds = {
 } as const
 
 /**
- * The scalars at and below the members of a schema. A list gives the number of its elements; an object without declared
- * members gives nothing.
+ * The scalars in a schema at all levels. A list counts by its length; an object without declared members is left out.
  */
 const listFields = (
   schema: JsonSchema,
@@ -62,8 +62,7 @@ const listFields = (
 export const fieldName = ({ path }: ContentField): string => path.join('.')
 
 /**
- * What is compared of a stream's rows without these columns and members of them; left: what may be named, and what is
- * not.
+ * The content to compare, without these columns and members. Left: the names that are allowed, and the one that is not.
  */
 export const chooseContent = (
   stream: ContentStream,
@@ -77,26 +76,26 @@ export const chooseContent = (
     : E.left(`of ${all.map(fieldName).join(', ')}, or what is before a dot in them, not ${unknown}`)
 }
 
-/** Below it a decimal number is compared to 6 places, */
+/** Decimal numbers below this are compared to 6 places. */
 const finest = 1_000_000
 
-/** below it as a whole number, and beyond it by its sign alone. */
+/** Numbers below this are compared as whole numbers, larger ones only by their sign. */
 const coarsest = 1_000_000_000_000_000
 const billion = 1_000_000_000
 
 const nullPiece = '~'
 const textMark = '"'
 
-/** As `Dialect.hexNumber` of the first 15 digits of a hash. */
+/** Like `Dialect.hexNumber` for the first 15 digits of a hash. */
 const hashNumber = (digest: string): bigint => BigInt(`0x${digest.slice(0, 15)}`)
 
-/** The digests of single fields are so small that a statement has room for those of every field. */
+/** Digests of single fields are small, so that a statement has room for those of every field. */
 const fieldDigests = 0x1000_0000
 
 /**
- * Both sides calculate with the same doubles. First it is rounded to 9 places, as decimal columns are, then down from
- * an odd place: a value that a loader has rounded lies on the other side of it once in a thousand times that its 9th
- * place differs.
+ * Both sides calculate with the same doubles. A value is first rounded to 9 places, as decimal columns are, then
+ * rounded down at an unusual offset. So a value whose 9th place a loader has rounded gives a different result only once
+ * in a thousand times.
  */
 const numberPiece = (value: number): string => {
   if (Math.abs(value) < finest) return String(Math.floor((Math.floor(value * billion + 0.5) + 372) / 1000))
@@ -104,7 +103,7 @@ const numberPiece = (value: number): string => {
   return value > 0 ? '+' : '-'
 }
 
-/** How values of the table's side are read: its clock, and whether it tells the texts inside JSON from numbers. */
+/** How values are read on the table's side: its clock, and if it distinguishes strings from numbers inside JSON. */
 type Reading = { readonly clock: ZoneClock; readonly marksTexts: boolean }
 
 const toPiece = ({ path, kind }: ContentField, record: unknown, { clock, marksTexts }: Reading): string => {
@@ -120,14 +119,11 @@ const toPiece = ({ path, kind }: ContentField, record: unknown, { clock, marksTe
   return kind === 'integer' || kind === 'boolean' ? String(value) : md5Of(String(value))
 }
 
-/**
- * What the rows of a review contain: the sum of the hashes of the rows, and the sum of those of each field, one after
- * the other.
- */
+/** The digest of a review's rows: the sum of their hashes, and the sums for each field, one after the other. */
 export type ContentDigest = { readonly content: bigint; readonly fields: string }
 
 /**
- * Digests the rows of one review. `buckets`: those in whose reviews the single fields are digested too; a field has
+ * Digests the rows of one review. `buckets`: in their reviews, the single fields are digested too. Each field has
  * `fieldDigestWidth` characters.
  */
 export const createContentDigest = (
@@ -161,23 +157,23 @@ export const createContentDigest = (
 
 export const fieldDigestWidth = 16
 
-/** What the content of a column is read with in each dialect. Arguments and results are SQL. */
+/** How each dialect reads the content of a column. Arguments and results are SQL. */
 type ContentDialect = {
   readonly double: string
-  /** A text as a double; null where it is no number. */
+  /** A text as a double; null if it is not a number. */
   readonly parseDouble: (text: string) => string
-  /** The scalar at a path of a JSON column as a text; null where it is absent or null. */
+  /** The scalar at a path in a JSON column as text; null if it is absent or null. */
   readonly member: (column: string, path: ReadonlyArray<string>) => string
-  /** How many elements the list in a JSON column has; null where it has none. */
+  /** The number of elements in a JSON column's list; null if there is no list. */
   readonly listLength: (column: string) => string
-  /** Whether the scalar at a path of a JSON column is a text there; undefined where the dialect does not tell. */
+  /** True if the scalar at a path in a JSON column is a string. Undefined if the dialect cannot distinguish it. */
   readonly isText?: (column: string, path: ReadonlyArray<string>) => string
 }
 
 const jsonPath = (path: ReadonlyArray<string>): string => `'$.${path.join('.')}'`
 const tryCast = (text: string): string => `TRY_CAST(${text} AS DOUBLE)`
 
-/** Without a cast that tries: a text that looks like a number. */
+/** Casts number-like text, for dialects without a cast that returns null on failure. */
 const castNumberLike = (text: string): string =>
   `CASE WHEN ${text} ~ '^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]{1,2})?$' THEN CAST(${text} AS DOUBLE PRECISION) END`
 
@@ -194,7 +190,7 @@ const contentDialects: Readonly<Record<DialectName, ContentDialect>> = {
     double: 'DOUBLE PRECISION',
     parseDouble: castNumberLike,
     member: (column, path) => `(CAST(${column} AS JSONB) #>> '{${path.join(',')}}')`,
-    // A list may be jsonb, or jsonb[] of Meltano's target.
+    // A list may be jsonb, or jsonb[] from Meltano's target.
     listLength: (column) =>
       `CASE WHEN JSONB_TYPEOF(TO_JSONB(${column})) = 'array' THEN JSONB_ARRAY_LENGTH(TO_JSONB(${column})) END`,
     isText: (column, path) => `JSONB_TYPEOF(CAST(${column} AS JSONB) #> '{${path.join(',')}}') = 'string'`,
@@ -234,7 +230,7 @@ const numberPieceSql = (value: string, integer: string, text: string): string =>
   )
 }
 
-/** The piece of a field in SQL; `alias`: of the table in the statement. */
+/** The piece of a field in SQL. `alias`: of the table in the statement. */
 const pieceSql = (
   table: AuditedTable,
   alias: string,
@@ -264,9 +260,8 @@ const pieceSql = (
 }
 
 /**
- * The rows of a table with its content: `(id, version, content)` of `columns` (id and version in SQL, and what is to be
- * left out), and the digests `field_0`… of single fields, where `condition` picks the reviews for which they are
- * wanted.
+ * The rows of a table with their content: `(id, version, content)` from `columns` (id and version in SQL, and what to
+ * leave out), and the digests `field_0`… of single fields for reviews that meet `condition`.
  */
 export const contentRowsSql = (
   table: AuditedTable,
@@ -296,11 +291,11 @@ export const contentRowsSql = (
   ) AS pieces${condition === undefined ? '' : `\n  WHERE ${condition}`}`
 }
 
-/** The columns with digests of the content; `isSingle`: also of each field. */
+/** The columns with content digests. `isSingle`: also one for each field. */
 export const digestColumns = ({ content }: AuditedTable, isSingle: boolean): ReadonlyArray<string> =>
   content === undefined ? [] : ['content', ...(isSingle ? content.fields.map((_, i) => `field_${i}`) : [])]
 
-/** What is compared of the content, in a line. */
+/** Describes in one line which content is compared. */
 export const describeContent = ({ fields }: AuditedContent): string => {
   const names = (isCount: boolean): string =>
     fields.flatMap((field) => ((field.kind === 'count') === isCount ? [fieldName(field)] : [])).join(', ')

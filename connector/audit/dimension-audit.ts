@@ -14,8 +14,8 @@ import { packColumns } from './entity-statement'
 import { checkSqlSize, packedRows, placesSql, quoteList, unpackedSql } from './packed-rows'
 
 /**
- * What an audit reads of a stream of what reviews name: a row for each review that names something, and at the end as
- * of when, in milliseconds.
+ * What an audit reads of a stream of objects that reviews refer to: a row for each review that refers to one and, at
+ * the end, the time in milliseconds as of which it is complete.
  */
 export type ServiceDimensions = {
   readonly stream: string
@@ -23,7 +23,7 @@ export type ServiceDimensions = {
 }
 
 /**
- * What the newest review says of a dimension. `digest`: of its name; empty where two reviews of one time contradict
+ * A dimension according to its newest review. `digest`: of its name; empty if two reviews of the same time contradict
  * each other.
  */
 type ExpectedDimension = { readonly id: string; readonly version: number; readonly digest: string }
@@ -37,18 +37,16 @@ type ExpectedDimensions = {
   readonly dimensions: ReadonlyMap<string, ExpectedDimension>
 }
 
-/** A row of a dimension that an audit found to differ; `dimension`: the hash of its id. */
+/** A row of a dimension that differs, according to an audit. `dimension`: the hash of its id. */
 export type DimensionDifference = { readonly dimension: string; readonly difference: string }
 
 const digits = 15
 const digestText = (text: string): string => md5Of(text).slice(0, digits)
 
-/** Whether a text is the hash of an id, as the statement answers it. */
+/** True if a text is the hash of an id, as the statement's answer has it. */
 export const isDimensionKey = (text: string): boolean => /^[0-9a-f]{15}$/.test(text)
 
-/**
- * Reads what the newest reviews name, each review alone. Rejects with a `CommandError` if the service cannot be read.
- */
+/** Reads what the newest reviews refer to. Rejects with a `CommandError` if the service cannot be read. */
 export const readDimensions = async (
   { stream, rows }: ServiceDimensions,
   attributes: ReadonlyArray<string>,
@@ -74,14 +72,14 @@ export const readDimensions = async (
 const keySql = (table: AuditedTable, alias: string | undefined): string =>
   `SUBSTRING(${dialects[table.dialect].md5(`COALESCE(${idSql(table, alias, table.idColumn)}, '')`)}, 1, ${digits})`
 
-/** What a dimension statement compares, and how to read its answer. */
+/** Comments that say what the statement compares, and how to read its answer. */
 const headSql = ({ name }: AuditedTable, { stream, cutoff, attributes }: ExpectedDimensions): string => {
   const names =
     attributes.length === 0 ? '' : `, with the ${attributes.join(' and ')} of the newest review that names it`
   return [
     `Compares ${name} with the ${stream} that the newest reviews of the service name, ` +
       `as of ${new Date(cutoff).toISOString()}.`,
-    `Each must be there once${names}. What no review names any more may stay, ` +
+    `Each must be there once${names}. Rows that no review names any more may stay, ` +
       'and a row of a newer review is not compared.',
     'Run it before the next load. No rows: nothing differs. dimension: the hash of the id, for --repair.',
   ]
@@ -89,7 +87,7 @@ const headSql = ({ name }: AuditedTable, { stream, cutoff, attributes }: Expecte
     .join('')
 }
 
-/** The dimensions of the table: `found`, each by its newest version. */
+/** The dimensions in the table: `found`, each with its newest version. */
 const tableDimensionsSql = (table: AuditedTable, attributes: ReadonlyArray<string>): string => {
   const { md5, text, quote } = dialects[table.dialect]
   const names = attributes
@@ -119,8 +117,8 @@ found AS (
 }
 
 /**
- * The statement that names the dimensions that are missing, doubled, or have another name than the newest review gives
- * them; no row: none.
+ * The statement that lists the dimensions that are missing or doubled, or whose name differs from that in the newest
+ * review. No rows: nothing differs.
  */
 export const dimensionStatement = (table: AuditedTable, expected: ExpectedDimensions): string => {
   const clock = createClock(clockZone(table))
@@ -129,7 +127,7 @@ export const dimensionStatement = (table: AuditedTable, expected: ExpectedDimens
       key,
       id.replaceAll(/[^\w .:>&/-]/g, '_').slice(0, 60),
       String(clock.show(version)),
-      // A time that clocks show twice does not say whether a row is of a newer review.
+      // The clocks show this time twice, so it is unclear if a row is from a newer review.
       clock.goBack(version) > 0 ? '' : digest,
     ]),
   )
@@ -166,7 +164,7 @@ ORDER BY dimension;
 `
 }
 
-/** The statement, or why the warehouse would not take it. */
+/** The statement, or an error if it is too large for the warehouse. */
 export const checkDimensionStatementSize = (sql: string, table: AuditedTable): E.Either<Failure, string> =>
   checkSqlSize(
     sql,
@@ -174,9 +172,7 @@ export const checkDimensionStatementSize = (sql: string, table: AuditedTable): E
     '. Audit --stream reviews with --deep instead: it compares the names that each review holds.',
   )
 
-/**
- * The statement that deletes dimensions that are doubled or changed; the run from the repaired state sends them again.
- */
+/** The statement that deletes doubled or changed dimensions. The run from the repaired state sends them again. */
 export const deleteDimensionStatement = (
   table: AuditedTable,
   differences: ReadonlyArray<DimensionDifference>,

@@ -14,35 +14,38 @@ import {
 } from './entity-statement'
 import { checkSqlSize, quoteList } from './packed-rows'
 
-/** A row that the service has: its entity, such as `location:1034`, its id, and its time in milliseconds since 1970. */
+/** A row at the service: its entity, such as `location:1034`, its id, and its time in milliseconds since 1970. */
 export type ServiceFeedbackRow = { readonly entity: string; readonly id: string; readonly time: number }
 
-/** What an audit reads of a stream by entity; the caller implements it. Times in milliseconds since 1970. */
+/** What an audit reads of a stream by entity, implemented by the caller. Times are in milliseconds since 1970. */
 export type ServiceFeedback = {
   readonly stream: string
   /** Older rows are not read. */
   readonly from: number
   /** Every row of every entity, as the stream reads them. */
   readonly rows: Feed<Failure, ReadonlyArray<ServiceFeedbackRow>>
-  /** After the last row: each entity with the time up to which it is compared, or why it is left out. */
+  /**
+   * Available after the last row: each entity with the time up to which it is compared, or the reason why it is left
+   * out.
+   */
   readonly cutoffs: () => ReadonlyMap<string, E.Either<string, number>>
 }
 
-/** What the service has, for the statements of an audit. */
+/** What the service has, for an audit's statements. */
 export type ExpectedFeedback = {
   readonly scope: FeedbackScope
-  /** How many rows there are up to the cutoffs. */
+  /** The number of rows up to the cutoffs. */
   readonly rows: number
   readonly listGroups: () => Promise<ReadonlyArray<ExpectedGroup>>
   readonly listRows: (buckets: ReadonlyArray<string>) => Promise<ReadonlyArray<NamedFeedback>>
-  /** The oldest time of these rows that the service has, by entity; milliseconds. */
+  /** The oldest time of these rows at the service, by entity, in milliseconds. */
   readonly findOldest: (rows: ReadonlyArray<FeedbackDifference>) => Promise<ReadonlyMap<string, number>>
 }
 
 /**
- * Reads what the service has of a stream by entity and gives it to `body`. `spillPath`: beside this file goes what does
- * not fit into memory. `zone`: of the times of the table, UTC if left out. Rejects with a `CommandError` if the service
- * cannot be read.
+ * Reads what the service has of a stream by entity, then calls `body` with it. `spillPath`: what does not fit into
+ * memory goes beside this file. `zone`: of the table's times, by default UTC. Rejects with a `CommandError` if the
+ * service cannot be read.
  */
 export const useExpectedFeedback = async <A>(
   service: ServiceFeedback,
@@ -100,8 +103,8 @@ const readRows = async (db: Database, service: ServiceFeedback): Promise<void> =
 }
 
 /**
- * What is compared. A bound that clocks show twice is moved out of these two hours: otherwise they would put rows on
- * its other side.
+ * Decides what is compared. A bound that the clocks show twice is moved out of these two hours, so that rows do not end
+ * up on its wrong side.
  */
 const chooseScope = (
   { stream, from, cutoffs }: ServiceFeedback,
@@ -175,7 +178,7 @@ const findOldest = async (
   return new Map(found.map(({ entity, oldest }) => [String(entity), Number(oldest)]))
 }
 
-/** The statement, or why the warehouse would not take it. */
+/** The statement, or an error if it is too large for the warehouse. */
 export const checkFeedbackStatementSize = (
   sql: string,
   table: AuditedTable,

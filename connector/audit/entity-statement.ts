@@ -11,11 +11,11 @@ import {
 } from './audited-table'
 import { field, packedRows, placesSql, quoteList, unpackedSql } from './packed-rows'
 
-/** The calendar windows, by clocks of the table's zone, into which the rows of an entity are grouped by their time. */
+/** The calendar windows, in the table's time zone, that group the rows of an entity by time. */
 export const auditWindows = ['month', 'year'] as const
 export type AuditWindow = (typeof auditWindows)[number]
 
-/** An entity that is compared. `name`: the entity in characters that every dialect and shell takes as they are. */
+/** An entity to compare. `name`: the entity in characters that are safe in every dialect and shell. */
 type AuditedEntity = { readonly entity: string; readonly name: string; readonly cutoff: number }
 
 export type FeedbackScope = {
@@ -23,13 +23,13 @@ export type FeedbackScope = {
   readonly from: number
   readonly window: AuditWindow
   readonly entities: ReadonlyArray<AuditedEntity>
-  /** Of the zone of the table. No bound is a time that they show twice. */
+  /** Of the table's time zone. It shows no bound twice. */
   readonly clock: ZoneClock
-  /** The entities that are left out, and why. */
+  /** The entities that are left out, with reasons. */
   readonly leftOut: ReadonlyArray<{ readonly entity: string; readonly reason: string }>
 }
 
-/** What the service has of an entity in a window. */
+/** What the service has of an entity in one window. */
 export type ExpectedGroup = {
   readonly bucket: string
   readonly ids: string
@@ -37,25 +37,25 @@ export type ExpectedGroup = {
   readonly versionDigest: string
 }
 
-/** A row by the name of its entity; `version`: its time. */
+/** A row by its entity's name. `version`: its time. */
 export type NamedFeedback = { readonly name: string; readonly id: string; readonly version: string }
 
-/** The name of rows that lack their entity, and the window of rows without a time. */
+/** The name for rows without an entity, and the window for rows without a time. */
 const nobody = 'none'
 
-/** An entity as it is named in a statement and on a command line. */
+/** An entity's name in statements and on the command line. */
 export const toEntityName = (entity: string): string => entity.replaceAll(/[^\w.:@-]/g, '_')
 
 const bucketPattern = /^(?:none|(?:person|location|entity):[\w.:@-]+)\/(?:\d{4}(?:-\d{2})?|none)$/
 
-/** Whether a text is an entity as `toEntityName` gives it, or stands for none. */
+/** True if a text is an entity's name as `toEntityName` returns it, or the name for none. */
 export const isEntityName = (text: string): boolean => bucketPattern.test(`${text}/${nobody}`)
 
-/** Whether a text is a bucket as the statement names them, such as `location:1034/2026-03`. */
+/** True if a text is a bucket as the statement names it, such as `location:1034/2026-03`. */
 export const isFeedbackBucket = (text: string): boolean => bucketPattern.test(text)
 
 /**
- * What both sides are counted with: the bucket of each row of `feedback (name, id, version, row_count)`, and the sums.
+ * The SQL that counts both sides: the bucket of each row of `feedback (name, id, version, row_count)`, and the sums.
  */
 export const groupsSql = (dialectName: DialectName, window: AuditWindow): string => {
   const dialect = dialects[dialectName]
@@ -79,7 +79,7 @@ buckets AS (
 )`
 }
 
-/** Rows of texts packed into columns that are as wide as their widest text; `column`: the SQL of one. */
+/** Packs rows of texts into columns as wide as their widest text. `column`: the SQL of one. */
 export const packColumns = (rows: ReadonlyArray<ReadonlyArray<string>>) => {
   const widths = (rows[0] ?? ['']).map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 1))
   const width = widths.reduce((sum, each) => sum + each, 0)
@@ -96,7 +96,7 @@ export const packColumns = (rows: ReadonlyArray<ReadonlyArray<string>>) => {
 }
 
 /**
- * The hash by which an entity is found, so that no name stands in the statement with characters that a dialect reads
+ * The hash that identifies an entity, so that the statement contains no names with characters that a dialect reads
  * differently.
  */
 const entityHashSql = (table: AuditedTable, prefix: string): string => {
@@ -106,8 +106,8 @@ const entityHashSql = (table: AuditedTable, prefix: string): string => {
 }
 
 /**
- * The rows of the table: `feedback (name, id, version, row_count)`, up to the cutoff of each entity; `all_rows` has
- * later ones too.
+ * The rows of the table: `feedback (name, id, version, row_count)`, up to each entity's cutoff. `all_rows` also has
+ * later ones.
  */
 const tableFeedbackSql = (table: AuditedTable, { from, entities, clock }: FeedbackScope): string => {
   const { integer } = dialects[table.dialect]
@@ -116,7 +116,7 @@ const tableFeedbackSql = (table: AuditedTable, { from, entities, clock }: Feedba
     ['-', nobody, String(clock.show(latest))],
     ...entities.map(({ entity, name, cutoff }) => [md5Of(entity), name, String(clock.show(cutoff))]),
   ])
-  // A row without entity, id or time is none of the service: it stays, and shows as extra or stale.
+  // A row without entity, id or time does not come from the service. It stays, and shows as extra or stale.
   return `${packedRows('entity_parts', packed)},
 ${unpackedSql('audited', 'entity_parts', width, [
   `${column(0)} AS entity_hash`,
@@ -162,9 +162,7 @@ const headSql = (
     .join('')
 }
 
-/**
- * The statement that lists the windows of entities in which the table differs from the service; no row: they are equal.
- */
+/** The statement that lists the windows in which entities differ between table and service. No rows: they are equal. */
 export const feedbackBucketStatement = (
   table: AuditedTable,
   scope: FeedbackScope,
@@ -216,8 +214,8 @@ ORDER BY bucket;
 }
 
 /**
- * The statement that names the rows of some buckets that are missing, extra, stale or doubled; `expected`: the
- * service's rows in them.
+ * The statement that lists the missing, extra, stale or doubled rows of some buckets. `expected`: the service's rows in
+ * them.
  */
 export const feedbackRowStatement = (
   table: AuditedTable,
@@ -279,14 +277,14 @@ ORDER BY name, id;
 `
 }
 
-/** A row that an audit found to differ; `entity`: its name. */
+/** A row that differs, according to an audit. `entity`: its name. */
 export type FeedbackDifference = { readonly entity: string; readonly id: string; readonly difference: string }
 
 const idsPerDeletion = 1000
 
 /**
- * Statements that delete the rows that are extra, stale or doubled; the run from the repaired state sends what the
- * service has of them.
+ * Statements that delete extra, stale or doubled rows. The run from the repaired state sends them again as the service
+ * has them.
  */
 export const deleteFeedbackStatement = (
   table: AuditedTable,

@@ -1,6 +1,6 @@
 /**
- * SQL that holds a table of a warehouse against the service: `ServiceVersions`, `ServiceFeedback` or
- * `ServiceDimensions` come in, statements and what repairs a table come out.
+ * SQL that compares a warehouse's table with the service. Input: `ServiceVersions`, `ServiceFeedback` or
+ * `ServiceDimensions`. Output: statements, and what repairs the table.
  */
 export {
   type AuditAnswer,

@@ -2,21 +2,21 @@ import * as E from 'fp-ts/Either'
 import { configFailure, type Failure } from '../cdk'
 import { type AuditedTable, dialects } from './audited-table'
 
-/** A literal of SQL; the texts are digits and spaces. */
+/** An SQL literal. The texts consist of digits and spaces. */
 const literal = (text: string): string => `'${text}'`
 
-/** Texts without quotes as a list of SQL. */
+/** Texts without quotes as an SQL list. */
 export const quoteList = (texts: ReadonlyArray<string>): string => texts.map((text) => `'${text}'`).join(', ')
 
 /** A value in a column of fixed width. */
 export const pack = (value: bigint | number | string, width: number): string => String(value).padStart(width)
 
-/** So few that finding a place in a part costs little where a text is searched from its beginning, as in PostgreSQL. */
+/** Few enough that finding a row is cheap even if text is searched from its start, as in PostgreSQL. */
 const rowsPerPart = 50
 
 /**
- * A list of rows as text in columns of fixed width, since not every dialect takes thousands of rows of VALUES. Packs
- * the rows of one part at a time, to bound memory.
+ * A list of rows as text in columns of fixed width, because not every dialect accepts thousands of rows of VALUES.
+ * Packs the rows of one part at a time, to limit memory.
  */
 export const packedRows = <A>(name: string, rows: ReadonlyArray<A>, packRow: (row: A) => string = String): string => {
   const parts: string[] = []
@@ -32,7 +32,7 @@ export const packedRows = <A>(name: string, rows: ReadonlyArray<A>, packRow: (ro
   return `${name} AS (\n  ${parts.join('\n  UNION ALL ')}\n)`
 }
 
-/** The places of the rows in a part. */
+/** The positions of the rows in a part. */
 export const placesSql = `digits AS (
   SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
   UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
@@ -44,8 +44,8 @@ places AS (
 )`
 
 /**
- * The field of a packed row from `start`, counted from 0, as a text without its padding; null if it is blank. Behind
- * the last row it is: a warehouse may cast it to a number before it leaves out what is not there.
+ * The field of a packed row from `start`, counted from 0, as text without padding. Null if it consists of spaces, as
+ * after the last row: a warehouse may cast it to a number before it drops rows that do not exist.
  */
 export const field = (width: number, start: number, length: number): string =>
   `NULLIF(TRIM(SUBSTRING(packed, place * ${width} + ${start + 1}, ${length})), '')`
@@ -62,10 +62,10 @@ export const unpackedSql = (
   WHERE LENGTH(packed) >= (place + 1) * ${width}
 )`
 
-/** A column of packed rows; one without type is a text. */
+/** A column of packed rows; text if no type is given. */
 export type PackedColumn = readonly [name: string, width: number, type?: string]
 
-/** The width of rows of these columns, and the columns in SQL. */
+/** The width of rows with these columns, and the columns in SQL. */
 export const packedColumns = (columns: ReadonlyArray<PackedColumn>): readonly [number, ReadonlyArray<string>] => {
   const width = columns.reduce((sum, [, each]) => sum + each, 0)
   let start = 0
@@ -79,7 +79,7 @@ export const packedColumns = (columns: ReadonlyArray<PackedColumn>): readonly [n
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
 
-/** The statement, or why the warehouse would not take it; `advice` goes on after both sizes. */
+/** The statement, or an error if it is too large for the warehouse. `advice` continues the message after both sizes. */
 export const checkSqlSize = (
   sql: string,
   { dialect }: Pick<AuditedTable, 'dialect'>,

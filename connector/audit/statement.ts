@@ -17,21 +17,21 @@ import {
 } from './content'
 import { field, type PackedColumn, pack, packedColumns, packedRows, placesSql, unpackedSql } from './packed-rows'
 
-/** Which rows an audit is about; times in milliseconds since 1970. */
+/** The rows that an audit covers. Times are in milliseconds since 1970. */
 export type AuditScope = {
   readonly stream: string
   /** Older versions are left out. */
   readonly from: number
   /** Later versions are left out. */
   readonly cutoff: number
-  /** Both by clocks of the table's zone. */
+  /** Both bounds as the clocks of the table's zone show them. */
   readonly shown: { readonly from: number; readonly cutoff: number }
-  /** The reviews that have changed since the cutoff, left out whatever version the table has. */
+  /** The reviews that changed since the cutoff. They are left out, whatever version the table has. */
   readonly changedIds: ReadonlyArray<string>
   readonly bucketCount: number
 }
 
-/** What the service has of a bucket of ids; digests are sums, so the order of rows does not matter. */
+/** What the service has in a bucket of ids. Digests are sums, so the order of rows does not matter. */
 export type ExpectedBucket = {
   readonly bucket: number
   readonly ids: bigint
@@ -43,7 +43,7 @@ export type ExpectedBucket = {
 }
 
 /**
- * What the service has of one review: its version, how many rows the stream has of it, and the digests of their
+ * What the service has of one review: its version, how many rows the stream has for it, and the digests of their
  * content.
  */
 export type ExpectedReview = {
@@ -57,14 +57,14 @@ const instant = (millis: number): string => new Date(millis).toISOString()
 const idWidth = 20
 const versionWidth = 16
 
-/** The column that marks deleted rows, quoted; undefined: rows are not marked. */
+/** The column that marks deleted rows, quoted; undefined if rows are not marked. */
 const markColumn = ({ dialect, deletedColumn }: AuditedTable): string | undefined =>
   deletedColumn === undefined ? undefined : dialects[dialect].quote(deletedColumn)
 
-/** The rows of the table as they were loaded: `loaded_rows (id, version)`, with their content if it is compared. */
+/** The rows of the table as loaded: `loaded_rows (id, version)`, with their content if it is compared. */
 const loadedRowsSql = (table: AuditedTable, condition: string | undefined): string => {
   const mark = markColumn(table)
-  // A row without an id or a version is none of the service: it stays, and shows as extra or stale.
+  // A row without an id or a version does not come from the service. It stays, and shows as extra or stale.
   const id = `COALESCE(${idSql(table, 'loaded', table.idColumn)}, '')`
   const version = `COALESCE(${timeSql(table, 'loaded', table.versionColumn)}, -1)`
   const from = `${table.name} AS loaded${mark === undefined ? '' : `\n  WHERE loaded.${mark} IS NULL`}`
@@ -78,7 +78,7 @@ const loadedRowsSql = (table: AuditedTable, condition: string | undefined): stri
 )`
 }
 
-/** What deletes reviews of the table: `deletions (id, version)`; undefined if nothing does. */
+/** The deletions that apply to the table's reviews: `deletions (id, version)`; undefined if there are none. */
 const deletionsSql = (table: AuditedTable): string | undefined => {
   const isPart = table.rows === 'parts'
   const mark = markColumn(table)
@@ -86,7 +86,7 @@ const deletionsSql = (table: AuditedTable): string | undefined => {
   const version = timeSql(table, 'deleted', isPart ? attributeColumn(table, 'modifiedTime') : table.versionColumn)
   const sources = [
     ...(table.deletionsName === undefined ? [] : [`${table.deletionsName} AS deleted`]),
-    // Where every version is kept, a marked row deletes the versions before it.
+    // If every version is kept, a marked row deletes the versions before it.
     ...(table.rows === 'newest' && mark !== undefined
       ? [`${table.name} AS deleted WHERE deleted.${mark} IS NOT NULL`]
       : []),
@@ -101,7 +101,7 @@ const deletionsSql = (table: AuditedTable): string | undefined => {
 )`
 }
 
-/** The rows of the table that are compared: without those outside the scope, and without deleted ones. */
+/** The rows of the table to compare: without deleted ones and those outside the scope. */
 const comparedRowsSql = (
   { shown }: AuditScope,
   digests: ReadonlyArray<string>,
@@ -120,7 +120,7 @@ const comparedRowsSql = (
     }
 )`
 
-/** The newest version of each review, how many rows it has, and the sums of their digests. */
+/** The newest version of each review, its number of rows, and the sums of their digests. */
 const newestReviewsSql = ({ rows, dialect }: AuditedTable, digests: ReadonlyArray<string>): string => {
   const sums = (kind = ''): string =>
     digests.map((name) => `, SUM(${kind}CAST(${name} AS ${dialects[dialect].decimal})) AS ${name}`).join('')
@@ -146,8 +146,7 @@ reviews AS (
 
 /**
  * The reviews of the table: `reviews (id, version, row_count)`, with their content if it is compared, without those
- * that the audit leaves out. `condition`: of the reviews that are wanted, by the column `id`; their single fields are
- * digested too.
+ * that the audit leaves out. `condition`: selects the reviews by the column `id`; their single fields are digested too.
  */
 const tableReviewsSql = (table: AuditedTable, scope: AuditScope, condition: string | undefined): string => {
   const digests = digestColumns(table, condition !== undefined)
@@ -163,8 +162,8 @@ const tableReviewsSql = (table: AuditedTable, scope: AuditScope, condition: stri
 }
 
 /**
- * What `buckets` holds of each bucket of `reviews (id, version, row_count)`; `isDeep`: and `content`. The service's own
- * reviews are counted with it too.
+ * The columns of `buckets` for each bucket of `reviews (id, version, row_count)`, with `content` if `isDeep`. The
+ * service's own reviews are counted with it too.
  */
 export const bucketsSql = (dialectName: DialectName, bucketCount: number, isDeep: boolean): string => {
   const dialect = dialects[dialectName]
@@ -196,7 +195,7 @@ export const bucketOfSql = (dialectName: DialectName, bucketCount: number): stri
 const countWidth = 10
 const digestWidth = 28
 
-/** Head of both statements: what they compare, and how to read the answer. */
+/** The comments at the top of both statements: what they compare, and how to read the answer. */
 const headSql = (
   table: AuditedTable,
   { stream, from, cutoff, changedIds }: AuditScope,
@@ -212,7 +211,7 @@ const headSql = (
     .map((line) => `-- ${line}\n`)
     .join('')
 
-/** The digests of a bucket, as they are named here and in SQL; the last one where the content is compared. */
+/** The digests of a bucket, by their names here and in SQL. The last one exists only if the content is compared. */
 const bucketDigests = [
   ['idDigest', 'id_digest'],
   ['versionDigest', 'version_digest'],
@@ -220,7 +219,7 @@ const bucketDigests = [
   ['contentDigest', 'content_digest'],
 ] as const
 
-/** The statement that lists the buckets in which the table differs from the service; no row: they are equal. */
+/** The statement that lists the buckets in which the table differs from the service. No rows: they are equal. */
 export const bucketStatement = (
   table: AuditedTable,
   scope: AuditScope,
@@ -252,7 +251,7 @@ ${bucketsSql(table.dialect, scope.bucketCount, isDeep)}
 ${bucketDifferencesSql(isDeep)}`
 }
 
-/** What differs between `expected` and `buckets`. */
+/** The differences between `expected` and `buckets`. */
 const bucketDifferencesSql = (isDeep: boolean): string => {
   const found = (column: string): string => `COALESCE(buckets.${column}, 0)`
   return `SELECT expected.bucket,
@@ -284,8 +283,8 @@ ORDER BY expected.bucket;
 }
 
 /**
- * The statement that names the reviews of some buckets that are missing, extra, stale, doubled or changed; `expected`:
- * the service's reviews in them.
+ * The statement that lists the missing, extra, stale, doubled or changed reviews in some buckets. `expected`: the
+ * service's reviews in them.
  */
 export const reviewStatement = (
   table: AuditedTable,
@@ -333,7 +332,7 @@ ${bothSidesSql(table.content)}
 ${reviewDifferencesSql(scope, table.content !== undefined)}`
 }
 
-/** Each review of `expected` or `found` with its versions and rows on both sides, and the columns that have changed. */
+/** Each review in `expected` or `found` with the versions and rows of both sides, and the columns that have changed. */
 const bothSidesSql = (content: AuditedTable['content']): string => {
   const differs = (name: string): string => `expected.${name} <> found.${name}`
   const changedNames = content?.fields.map(
@@ -363,7 +362,7 @@ compared AS (
 )`
 }
 
-/** What differs in the reviews of `compared`. */
+/** The differences between the reviews in `compared`. */
 const reviewDifferencesSql = ({ shown }: AuditScope, isDeep: boolean): string => `SELECT id,
   CASE
     WHEN found_version IS NULL THEN 'missing'

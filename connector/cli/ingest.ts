@@ -52,8 +52,8 @@ export const loadInputCatalog = async (path: string | undefined): Promise<Config
 const foreignStreamError = (stream: string, problem: string): CommandError =>
   new CommandError(
     configFailure(
-      `The stream ${stream} comes from another source: ${problem}. None of it was written. A snapshot takes only what ` +
-        "source-feedback and tap-feedback send; for other sources use Airbyte's destination-duckdb, Meltano's " +
+      `The stream ${stream} comes from another source: ${problem}. None of it was written. A snapshot takes only ` +
+        "what source-feedback and tap-feedback send; for other sources use Airbyte's destination-duckdb, Meltano's " +
         'target-duckdb or dlt.',
     ),
   )

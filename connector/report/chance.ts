@@ -1,10 +1,10 @@
 /**
- * Which changes are outside chance. Each figure that can be judged is compared by one test, shares by Fisher's exact
- * test and averages by Student's t-test; the method of Benjamini and Hochberg then bounds the false ones among all that
- * the report marks.
+ * Decides which changes are outside chance. Each figure that can be judged is compared by one test: shares by Fisher's
+ * exact test, averages by Student's t-test. The method of Benjamini and Hochberg then limits the false ones among all
+ * changes that the report marks.
  */
 
-/** Some values of a month: how many, their mean, and the sum of their squared deviations from it. */
+/** The values of a month: their number, their mean, and the sum of their squared deviations from it. */
 type AverageSample = {
   readonly kind: 'average'
   readonly n: number
@@ -12,20 +12,20 @@ type AverageSample = {
   readonly squares: number
 }
 
-/** Some reviews of a month, and how many of them are counted: at least `low`, at most `high`. */
+/** The reviews of a month, and how many of them are counted: at least `low`, at most `high`. */
 type ShareSample = { readonly kind: 'share'; readonly n: number; readonly low: number; readonly high: number }
 
 export type Sample = AverageSample | ShareSample
 
-/** The false ones among the marked changes are at most this share, on average. */
+/** On average, at most this share of the marked changes is false. */
 export const falseDiscoveryRate = 0.05
 
-/** Fewer reviews in one of the months, and a change is not judged. */
+/** If one of the months has fewer reviews, the change is not judged. */
 export const leastSize = 10
 
 /**
- * How probable a difference as large as this one is if nothing has changed, from 0 to 1; null if one month has fewer
- * than `leastSize` values. Where counts are known only within bounds, it is that of the smallest difference.
+ * The probability, from 0 to 1, of a difference at least this large if nothing has changed; null if one month has fewer
+ * than `leastSize` values. If counts are known only within bounds, the smallest difference is used.
  */
 export const findProbability = (value: Sample, previous: Sample): number | null => {
   if (Math.min(value.n, previous.n) < leastSize) return null
@@ -37,19 +37,19 @@ export const findProbability = (value: Sample, previous: Sample): number | null 
   return isBelow ? fisherProbability(value.high, value.n, previous.low, previous.n) : 1
 }
 
-/** Student's t-test of two samples with a common variance, which they have if nothing has changed. */
+/** Student's t-test for two samples with a common variance, which they have if nothing has changed. */
 const studentProbability = (a: AverageSample, b: AverageSample): number => {
   const freedom = a.n + b.n - 2
   const difference = Math.abs(a.mean - b.mean)
-  // Averages of equal values differ by less than this if they are computed in another order.
+  // Averages of equal values may differ by less than this if they are computed in a different order.
   if (difference < 1e-9) return 1
   const variance = (a.squares + b.squares) / freedom
   return studentTails(difference / Math.sqrt(variance * (1 / a.n + 1 / b.n)), freedom)
 }
 
 /**
- * The share of Student's distribution beyond ±t (Abramowitz and Stegun 26.7.3 and 26.7.4), at least 1e-12: the sum has
- * no more digits.
+ * The share of Student's distribution beyond ±t (Abramowitz and Stegun 26.7.3 and 26.7.4), at least 1e-12, because the
+ * sum is no more precise.
  */
 const studentTails = (t: number, freedom: number): number => {
   const angle = Math.atan(t / Math.sqrt(freedom))
@@ -66,8 +66,8 @@ const studentTails = (t: number, freedom: number): number => {
 }
 
 /**
- * Fisher's exact test, two-sided: the probability of all tables with the same sums that are no more probable than this
- * one. `a` of `n` are counted in one month, `b` of `m` in the other.
+ * Fisher's exact test, two-sided: the total probability of all tables with the same sums that are at most as probable
+ * as this one. `a` of `n` are counted in one month, `b` of `m` in the other.
  */
 const fisherProbability = (a: number, n: number, b: number, m: number): number => {
   const counted = a + b
@@ -79,13 +79,13 @@ const fisherProbability = (a: number, n: number, b: number, m: number): number =
   const greatest = logs.reduce((most, log) => Math.max(most, log))
   const own = logs[a - first] ?? 0
   const sumOf = (terms: ReadonlyArray<number>) => terms.reduce((sum, log) => sum + Math.exp(log - greatest), 0)
-  // Tables of equal probability differ by rounding.
+  // Equal probabilities may differ by rounding.
   return sumOf(logs.filter((log) => log <= own + 1e-7)) / sumOf(logs)
 }
 
 /**
- * The greatest probability of a change that is marked, by the method of Benjamini and Hochberg; null if none is: the
- * k-th smallest of m probabilities is to be at most k/m of the rate.
+ * The highest probability at which a change is marked, by the method of Benjamini and Hochberg: the k-th smallest of m
+ * probabilities must be at most k/m of the rate. Null if no change is marked.
  */
 export const findThreshold = (probabilities: ReadonlyArray<number>): number | null =>
   [...probabilities]

@@ -14,10 +14,10 @@ import {
 import type { Report } from './report'
 import { listGroupSections, type MetricName, metrics } from './sections'
 
-/** A change outside chance; `of`: whose figure it is. */
+/** A change outside chance. `of`: the group whose figure changed. */
 type MarkedChange = { readonly of: string; readonly metric: MetricName; readonly comparison: Comparison }
 
-/** The marked changes of a report, the most certain first. */
+/** The marked changes of a report, with the most certain first. */
 export const listMarkedChanges = (report: Report): ReadonlyArray<MarkedChange> => {
   const rows = [
     { of: 'All reviews', figures: report.figures },
@@ -35,7 +35,7 @@ export const listMarkedChanges = (report: Report): ReadonlyArray<MarkedChange> =
     .sort((a, b) => certainty(a) - certainty(b))
 }
 
-/** How changes were judged, in a sentence. `marks`: how they are marked. */
+/** A sentence on how changes were judged. `marks`: how they are marked. */
 export const explainJudgement = ({ judgement, is_over, month, figures }: Report, marks: string): string => {
   if (!is_over) return `${formatMonth(month)} is not over: no change is marked.`
   if (judgement.compared === 0)
@@ -49,7 +49,7 @@ export const explainJudgement = ({ judgement, is_over, month, figures }: Report,
   )
 }
 
-/** More of them stand in their sections only. */
+/** More changes are shown only in their own sections. */
 const maxChanges = 12
 
 export const renderChanges = (report: Report): Html => {

@@ -8,8 +8,8 @@ type ChartOption = ComposeOption<BarSeriesOption | LineSeriesOption | GridCompon
 use([BarChart, LineChart, GridComponent, SVGRenderer])
 
 /**
- * A chart as SVG text that needs nothing else. The build bundles this file with the chart library, which is not a
- * dependency of the package.
+ * A chart as self-contained SVG. The build bundles this file with the chart library, which is not a dependency of the
+ * package.
  */
 export const renderChart = (option: ChartOption, width: number, height: number): string => {
   const chart = init(null, null, { renderer: 'svg', ssr: true, width, height })
@@ -19,16 +19,16 @@ export const renderChart = (option: ChartOption, width: number, height: number):
   return svg.replaceAll(interactionMarkup, '').replaceAll(hatchedBar, drawHatchedBar)
 }
 
-/** The colour of a bar that is drawn hatched. */
+/** The color that makes a bar hatched. */
 export const hatchColor = 'var(--hatch)'
 
-/** A bar of that colour: a corner, the width to the opposite side, and the height. */
+/** Draws a bar of that color: a corner, the width to the opposite side, and the height. */
 const hatchedBar =
   /<path d="M([\d.]+) ([\d.]+)l(-?[\d.]+) 0l0 (-?[\d.]+)l-?[\d.]+ 0Z" fill="var\(--hatch\)"[^>]*><\/path>/g
 
 const hatchStep = 5
 
-/** An outline with diagonal lines, drawn line by line: a pattern would need an address, which the page forbids. */
+/** An outline with diagonal lines, drawn line by line. A pattern would need a URL, which the page forbids. */
 const drawHatchedBar = (_path: string, ...corners: ReadonlyArray<string>): string => {
   const [x = 0, y = 0, width = 0, height = 0] = corners.slice(0, 4).map(Number)
   const [left, right, top, bottom] = [
@@ -50,15 +50,14 @@ const drawHatchedBar = (_path: string, ...corners: ReadonlyArray<string>): strin
 }
 
 /**
- * Markup that only interactive charts need. Parts of it carry running numbers, so two drawings of the same data would
- * differ.
+ * Markup that only interactive charts need. It contains running numbers, so two drawings of the same data would differ.
  */
 const interactionMarkup = /<(style|defs) ?>.*?<\/\1>\s*| (?:class|clip-path|pointer-events|ecmeta_\w+)="[^"]*"/gs
 
-/** A chart and its height in pixels; `option` takes the width on the page, so that the text keeps its size. */
+/** A chart and its height in pixels. `option` takes the width on the page, so that the text keeps its size. */
 export type Figure = { readonly height: number; readonly option: (width: number) => ChartOption }
 
-/** Colours are variables of the page's style, so that one drawing works on a light page, a dark page and on paper. */
+/** Colors are variables of the page's style, so that one drawing works on a light page, a dark page and paper. */
 export const inkColor = 'var(--ink)'
 export const accentColor = 'var(--accent)'
 export const labelText = { fontFamily: 'inherit', fontSize: 12, color: 'var(--muted)' }
@@ -67,19 +66,20 @@ const hiddenAxis = { show: false } as const
 const baselineStyle = { lineStyle: { color: 'var(--line)' } } as const
 export const staticSeries = { silent: true, emphasis: { disabled: true } } as const
 
-/** The labels of an axis take their space from the chart, not from the page. */
+/** Axis labels take their space from the chart, not from the page. */
 const axisBounds = { outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' } as const
 
 export const barChartHeight = (rows: number): number => rows * 32 + 8
 
 /**
- * Pixels to add for each character of a label, since a browser's font may be wider than the one the library assumes.
+ * Extra pixels for each character of a label, because a browser's font may be wider than the one that the library
+ * assumes.
  */
 const nameMargin = 0.9
 
 /**
- * Axes for bars from left to right, each after its name. `right`: the margin in pixels; `max`: the value of a bar of
- * full length.
+ * Axes for bars from left to right, each after its name. `right`: the margin in pixels; `max`: the value of a
+ * full-length bar.
  */
 export const barChartAxes = (names: ReadonlyArray<string>, right: number, max?: number) =>
   ({
@@ -107,7 +107,7 @@ export const chartHeight = 130
 export const chartGrid = { left: 8, right: 30, top: 12, bottom: 4, ...axisBounds }
 export const valueAxis = { type: 'value', axisLabel: labelText, splitNumber: 3, splitLine: baselineStyle } as const
 
-/** An axis with as many labels as fit; the last month always has one. */
+/** An axis with as many labels as fit, always including the last month. */
 export const createTimeAxis = (months: ReadonlyArray<string>, width: number): NonNullable<ChartOption['xAxis']> => {
   const step = Math.ceil(months.length / Math.max(1, Math.floor(width / 70)))
   return {

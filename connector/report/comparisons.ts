@@ -6,10 +6,10 @@ import type { FocusMonth, MonthPair } from './months'
 import { readSamples, type SampledMetric, type Samples } from './samples'
 import { type GroupSection, type MetricName, metrics } from './sections'
 
-/** What the figures of a row are about: a region, an owner, a category. Null: the reviews name none. */
+/** What the figures of a row are about: a region, an owner, a category. Null if the reviews name none. */
 export type FigureGroup = { readonly key: string | null; readonly name: string | null; readonly figures: Figures }
 
-/** Changes are rounded, since the difference of two decimals has more digits than they have. */
+/** Changes are rounded, because the difference of two decimals may have more digits than they do. */
 const subtract = (value: number | null, previous: number | null): number | null =>
   value === null || previous === null ? null : Math.round((value - previous) * 100) / 100
 
@@ -19,10 +19,7 @@ export const compareFigures = (value: number | null, previous: number | null): C
   change: subtract(value, previous),
 })
 
-/**
- * Two rows of a model side by side. Without a row a count is 0, since nothing was counted, and anything else is
- * unknown.
- */
+/** Two rows of a model side by side. If a row is missing, counts are 0 and everything else is unknown. */
 export const compareRows = (
   names: ReadonlyArray<MetricName>,
   row: RowValues | undefined,
@@ -33,15 +30,15 @@ export const compareRows = (
   return Object.fromEntries(names.map((name) => [name, compareFigures(read(row, name), read(previous, name))]))
 }
 
-/** Two digits, halves up after a cut to nine digits, as the models round. */
+/** Rounds to two digits, halves up after a cut to nine digits, as the models do. */
 const roundValue = (value: number): number => Number(`${Math.round(Number(`${value.toFixed(9)}e2`))}e-2`)
 
-/** Probabilities keep four digits: the order in which a database adds numbers changes later ones. */
+/** Probabilities keep four digits. Later digits depend on the order in which a database adds numbers. */
 const roundProbability = (p: number): number => Number(p.toPrecision(4))
 
 const noSample: Sample = { kind: 'share', n: 0, low: 0, high: 0 }
 
-/** The figure of a sample; null without values, or where it is known only within bounds. */
+/** The figure of a sample; null if it has no values or is known only within bounds. */
 export const valueOf = (sample: Sample): number | null => {
   if (sample.n === 0) return null
   if (sample.kind === 'average') return roundValue(sample.mean)
@@ -53,7 +50,7 @@ const rangeOf = (sample: Sample): readonly [number, number] | undefined =>
     ? [roundValue(sample.low / sample.n), roundValue(sample.high / sample.n)]
     : undefined
 
-/** Whether a figure that changed got better or worse. */
+/** The direction in which a figure changed: better or worse. */
 const findDirection = (name: SampledMetric, value: Sample, previous: Sample): ChanceTest['mark'] => {
   const middle = (sample: Sample) => (sample.kind === 'average' ? sample.mean : sample.low / sample.n)
   const isHigher = middle(value) > middle(previous)
@@ -61,8 +58,8 @@ const findDirection = (name: SampledMetric, value: Sample, previous: Sample): Ch
 }
 
 /**
- * Two samples side by side, with the probability of their difference. Its mark is what the change is if it is outside
- * chance, which `markFigures` decides. `isJudged`: whether any change is.
+ * Two samples side by side, with the probability of their difference. The mark shows the direction of the change;
+ * `markFigures` decides if it is outside chance and stays. `isJudged`: changes are judged at all.
  */
 const compareSamples = (
   name: SampledMetric,
@@ -86,7 +83,7 @@ const compareSamples = (
   }
 }
 
-/** The figures that are judged, each from its samples. */
+/** The judged figures, each from its samples. */
 export const compareAllSamples = (
   names: ReadonlyArray<SampledMetric>,
   samples: Samples,
@@ -95,7 +92,7 @@ export const compareAllSamples = (
 ): Figures =>
   Object.fromEntries(names.map((name) => [name, compareSamples(name, samples[name], previous[name], isJudged)]))
 
-/** Reads the rows of a section's model in one month, by what tells its groups apart. */
+/** Reads the rows of a section's model in one month, by the identity of their group. */
 const readRows = async (
   db: Database,
   section: GroupSection,
@@ -112,7 +109,7 @@ const readRows = async (
   return new Map(rows.map((row) => [cellToTextOrNull(row.group_id), row]))
 }
 
-/** That with the most first, then by name. */
+/** Highest value first, then by name. */
 const compareGroups =
   (order: MetricName) =>
   (a: FigureGroup, b: FigureGroup): number => {
@@ -125,7 +122,7 @@ const compareGroups =
     )
   }
 
-/** Reads the groups of a section in both months, that with the most first. */
+/** Reads the groups of a section in both months, highest value first. */
 export const readGroups = async (
   db: Database,
   section: GroupSection,
@@ -152,7 +149,7 @@ export const readGroups = async (
     .sort(compareGroups(section.order))
 }
 
-/** The probabilities of all changes that are judged. */
+/** The probabilities of all judged changes. */
 const listProbabilities = (figures: ReadonlyArray<Figures>): ReadonlyArray<number> =>
   figures.flatMap((own) => Object.values(own)).flatMap(({ test }) => (test?.p == null ? [] : [test.p]))
 
@@ -160,7 +157,7 @@ const listProbabilities = (figures: ReadonlyArray<Figures>): ReadonlyArray<numbe
 export type Judgement = {
   /** How many changes were compared. */
   readonly compared: number
-  /** The greatest probability of a change that is marked; null: none is. */
+  /** The highest probability at which a change is marked; null if none is. */
   readonly threshold: number | null
 }
 
@@ -169,7 +166,7 @@ export const judgeChanges = (figures: ReadonlyArray<Figures>): Judgement => {
   return { compared: probabilities.length, threshold: findThreshold(probabilities) }
 }
 
-/** The figures with marks only on those that are outside chance. */
+/** The figures, with marks only on changes outside chance. */
 export const markFigures = (figures: Figures, { threshold }: Judgement): Figures =>
   Object.fromEntries(
     Object.entries(figures).map(([name, comparison]) => {

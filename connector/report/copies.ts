@@ -6,7 +6,7 @@ const factsCopy = '_report_facts'
 const sentimentsCopy = '_report_sentiments'
 
 /**
- * Copies the model that the others read, so that the JSON of a review is taken apart once; views over `reviews` read
+ * Copies the model that the others read, so that the JSON of a review is parsed only once. Views over `reviews` read
  * the copy too.
  */
 export const copyFacts = async (db: Database): Promise<void> => {
@@ -19,7 +19,7 @@ export const copyFacts = async (db: Database): Promise<void> => {
       FROM ${factsCopy}`)
 }
 
-/** Copies the sentiments of the two months, and creates what their changes are judged by. */
+/** Copies the sentiments of the two months, and creates the samples for judging their changes. */
 export const copyMonths = async (db: Database, months: MonthPair, readAt: string): Promise<void> => {
   const list = [months.month, months.previous].map((of) => `${quoteLiteral(`${of}-01`)}::DATE`).join(', ')
   await db.query(`
@@ -38,10 +38,7 @@ export const dropCopies = async (db: Database): Promise<void> => {
     DROP TABLE IF EXISTS ${sentimentsCopy}`)
 }
 
-/**
- * Evaluates the models over the reviews of one month: the model that they read is restricted for as long as `body`
- * runs.
- */
+/** Evaluates the models over the reviews of one month. The model that they read is restricted while `body` runs. */
 export const createFocus =
   (db: Database): FocusMonth =>
   async (month, body) => {

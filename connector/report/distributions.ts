@@ -13,7 +13,7 @@ import { compareRows, type FigureGroup } from './comparisons'
 import { formatCount, formatMonth } from './html'
 import type { MetricName } from './sections'
 
-/** The groups of a distribution, each with how many reviews it has in both months. */
+/** The groups of a distribution, each with its number of reviews in both months. */
 export const toDistribution = (
   keys: ReadonlyArray<readonly [key: string, name: string]>,
   metric: MetricName,
@@ -26,13 +26,13 @@ export const toDistribution = (
     figures: compareRows([metric], { [metric]: value.get(key) ?? 0 }, { [metric]: previous.get(key) ?? 0 }),
   }))
 
-/** Reads rows of a `key` and how many `reviews` it has. */
+/** Reads rows with a `key` and its number of `reviews`. */
 export const readCounts = async (db: Database, sql: string): Promise<ReadonlyMap<string, number>> =>
   new Map((await db.query(sql)).map((row) => [String(row.key), cellToNumber(row.reviews)]))
 
 /**
- * The bars of the month, and hatched ones of the month before. `right`: the margin for the labels, in pixels; `label`:
- * what stands beside a bar.
+ * The month's bars, with hatched ones for the month before. `right`: the margin for labels, in pixels; `label`: the
+ * text beside a bar.
  */
 export const plotPair = (
   groups: ReadonlyArray<FigureGroup>,
@@ -55,7 +55,7 @@ export const plotPair = (
         data: groups.map(({ figures }) => {
           const count = figures[metric]?.[at] ?? 0
           const share = total === 0 ? null : count / total
-          // The months are of different size, so bars are as long as their shares.
+          // The months differ in size, so bars show shares.
           return { value: share ?? 0, label: { formatter: label(count, share) } }
         }),
         label: { ...labelText, show: true, position: 'right' as const, color: inkColor },

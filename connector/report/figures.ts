@@ -1,27 +1,29 @@
 import { formatCount, formatDuration, formatRating, formatShare, type Html, html, renderTable } from './html'
 
 /**
- * A figure of the month beside that of the month before; null where there is none, as the average of no ratings, or
- * where it is not known.
+ * A month's figure beside that of the month before. Null if it is unknown or does not exist, like the average of no
+ * ratings.
  */
 export type Comparison = {
   readonly value: number | null
   readonly previous: number | null
   readonly change: number | null
-  /** Only of figures that are judged. */
+  /** Only for judged figures. */
   readonly test?: ChanceTest
 }
 
-/** Whether a change is outside chance. */
+/** The test of a change against chance. */
 export type ChanceTest = {
-  /** How many reviews, ratings or tasks the figure is of, in both months. */
+  /** How many reviews, ratings or tasks the figure is based on, in both months. */
   readonly n: number
   readonly previous_n: number
-  /** How probable such a change is if nothing has changed; null: too few, or the month is not over. */
+  /**
+   * The probability of such a change if nothing has changed. Null if there are too few values or the month is not over.
+   */
   readonly p: number | null
-  /** For a change outside chance: what it is; null for every other. */
+  /** The direction of a change outside chance; null for any other change. */
   readonly mark: 'better' | 'worse' | null
-  /** Where the figures are known only within bounds: their least and greatest values. */
+  /** The lowest and highest value of a figure that is known only within bounds. */
   readonly range?: readonly [number, number]
   readonly previous_range?: readonly [number, number]
 }
@@ -34,9 +36,9 @@ type Unit = 'count' | 'rating' | 'share' | 'hours' | 'days'
 export type Metric = {
   readonly title: string
   readonly unit: Unit
-  /** The direction in which it gets better, of figures that are judged. */
+  /** The direction in which a judged figure gets better. */
   readonly better?: 'higher' | 'lower'
-  /** It is as things stand now, and reviews of the month before had more time: the two are not compared. */
+  /** The figure describes the present, and reviews of the month before had more time, so the two are not compared. */
   readonly isOfNow?: true
 }
 
@@ -48,7 +50,7 @@ const unitFormats: Readonly<Record<Unit, (value: number) => string>> = {
   days: (days) => `${formatCount(days)} d`,
 }
 
-/** A figure in its unit; a dash for none. `range`: the bounds of one that is not known exactly. */
+/** A figure in its unit; a dash for none. `range`: the bounds of a figure that is not known exactly. */
 export const formatMetricValue = (
   { unit }: Metric,
   value: number | null,
@@ -58,14 +60,14 @@ export const formatMetricValue = (
   return range === undefined ? '–' : range.map((bound) => unitFormats[unit](bound)).join(' to ')
 }
 
-/** A change with its sign; shares change by percentage points. A dash for none. */
+/** A change with its sign; a dash for none. Shares change by percentage points. */
 export const formatChange = ({ unit }: Metric, change: number | null): string => {
   if (change === null) return '–'
   const size = unit === 'share' ? `${Math.abs(100 * change).toFixed(0)} pt` : unitFormats[unit](Math.abs(change))
   return change === 0 ? '±0' : `${change > 0 ? '+' : '−'}${size}`
 }
 
-/** A mark by a sign and words, not by its colour alone. */
+/** A mark is a sign with words, not just a color. */
 const markSigns = { better: '\u2009✓', worse: '\u2009!' } as const
 
 /** A change, marked if it is outside chance. */
@@ -78,7 +80,7 @@ export const renderChange = (metric: Metric, { change, test }: Comparison): Html
 aria-hidden="true">${markSigns[mark]}</span></span>`
 }
 
-/** A figure, and below it that of the month before and the change. */
+/** A figure, with the month before and the change below it. */
 export const renderComparison = (metric: Metric, comparison: Comparison | undefined): Html => {
   if (comparison === undefined) return html`–`
   const { value, previous, test } = comparison
@@ -89,7 +91,7 @@ export const renderComparison = (metric: Metric, comparison: Comparison | undefi
 class="unseen">, change:</span> ${renderChange(metric, comparison)}</span>`
 }
 
-/** The estimate of a rating, and below it its interval. */
+/** A rating's estimate, with its interval below it. */
 export const renderEstimate = (metric: Metric, { rating_estimate, rating_low, rating_high }: Figures): Html => {
   const [estimate, low, high] = [rating_estimate, rating_low, rating_high].map((figure) =>
     formatMetricValue(metric, figure?.value ?? null),
@@ -97,7 +99,7 @@ export const renderEstimate = (metric: Metric, { rating_estimate, rating_low, ra
   return rating_estimate?.value == null ? html`–` : html`${estimate}<span class="before">${low} to ${high}</span>`
 }
 
-/** A column of figures: its title, and what it shows of a row. */
+/** A column of figures: its title, and the content of a cell. */
 export type FigureColumn = { readonly title: string; readonly cell: (figures: Figures) => Html }
 
 /** A table of figures. `one`: what a row is about. */

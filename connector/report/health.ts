@@ -40,7 +40,7 @@ export type DataHealth = {
 export type StreamHealth = {
   readonly stream: string
   readonly rows: number
-  /** The greatest cursor received, as `_loads` keeps it. */
+  /** The highest cursor received, as stored in `_loads`. */
   readonly newest: string | null
   readonly completed: string | null
   readonly status: string | null
@@ -52,11 +52,11 @@ export type RunStatistics = {
   readonly seconds: number | null
   readonly records: number
   readonly streams: number
-  /** The names of the streams that are not complete. */
+  /** The names of the incomplete streams. */
   readonly incomplete: ReadonlyArray<string>
 }
 
-/** An attribute that no schema declares; `first` and `last`: when its rows were read. */
+/** An attribute that no schema declares. `first` and `last`: when its rows were read. */
 type UndeclaredAttribute = {
   readonly stream: string
   readonly attribute: string
@@ -153,7 +153,7 @@ const readUndeclaredAttributes = async (
   }))
 }
 
-/** Whether the report's numbers can be trusted: how recent and complete the data is, and what the checks found. */
+/** Shows if the report's numbers can be trusted: how recent and complete the data is, and what the checks found. */
 export const renderHealth = ({ health, timeZone }: { readonly health: DataHealth; readonly timeZone: string }): Html =>
   renderSection(
     'Health of the data',
@@ -211,7 +211,7 @@ const renderRuns = ({ runs }: DataHealth, timeZone: string): Html | undefined =>
         runs,
       )}`
 
-/** Those that do not hold as a table; the names of the others behind a line that opens. */
+/** A table of the failed checks; the names of the others in an expandable list. */
 const renderChecks = ({ checks }: DataHealth): Html => {
   const { hold, checked, nothing } = countChecks(checks)
   const told = checks.filter(({ outcome }) => outcome !== 'nothing to check' && outcome !== 'holds')

@@ -1,13 +1,13 @@
 import { type Figure, renderChart } from './charts'
 
-/** HTML text, made by `html` or by the chart library, never from data. */
+/** HTML made by `html` or by the chart library, never from data. */
 export class Html {
   constructor(readonly text: string) {}
 }
 
 type HtmlPart = Html | string | number | null | undefined | ReadonlyArray<HtmlPart>
 
-/** A template for HTML: escapes every part that is not `Html`, joins lists, and leaves out null and undefined. */
+/** An HTML template. Escapes every part that is not `Html`, joins lists, and leaves out null and undefined. */
 export const html = (texts: TemplateStringsArray, ...parts: ReadonlyArray<HtmlPart>): Html =>
   new Html(texts.map((text, i) => (i === 0 ? text : `${toHtmlText(parts[i - 1])}${text}`)).join(''))
 
@@ -39,7 +39,7 @@ export const formatShare = (share: number | null): string => (share === null ? '
 /** A rating with two decimals; a dash for none. */
 export const formatRating = (mean: number | null): string => (mean === null ? '–' : mean.toFixed(2))
 
-/** A duration in the unit that suits its length; a dash for none. */
+/** A duration in a suitable unit; a dash for none. */
 export const formatDuration = (seconds: number | null): string => {
   if (seconds === null) return '–'
   if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`
@@ -49,7 +49,7 @@ export const formatDuration = (seconds: number | null): string => {
   return `${count.toFixed(count < 10 ? 1 : 0)} ${unit}`
 }
 
-/** A time in ISO 8601 as `2026-11-21 04:51` in a time zone; a dash for none. */
+/** An ISO 8601 time as `2026-11-21 04:51` in a time zone; a dash for none. */
 export const formatMinute = (time: string | null, timeZone: string): string => {
   if (time === null || Number.isNaN(Date.parse(time))) return time ?? '–'
   const parts = new Intl.DateTimeFormat('en', { ...minuteParts, timeZone }).formatToParts(new Date(time))
@@ -73,11 +73,11 @@ export const formatMonth = (month: string): string =>
   new Date(`${month}-01T00:00:00Z`).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' })
 
 /**
- * The two widths in pixels that each chart is drawn in: for a phone or half a sheet of paper, and for half a screen.
+ * The two widths in pixels at which each chart is drawn: for a phone or half a sheet of paper, and for half a screen.
  */
 const chartWidths = { narrow: 348, wide: 500 } as const
 
-/** A chart with its heading; `description` is for readers who cannot see it. */
+/** A chart with its heading. `description` is for readers who cannot see it. */
 export const renderFigure = (
   title: string | undefined,
   description: string,
@@ -93,7 +93,7 @@ role="img" aria-label="${description}">${drawings}</div>${
   }</figure>`
 }
 
-/** Each name is also the name of the CSS variable with its colour. */
+/** A legend. Each name is also the name of the CSS variable with its color. */
 export const renderLegend = (names: ReadonlyArray<string>): Html =>
   html`<ul class="legend">${names.map((name) => html`<li><i style="background:var(--${name})"></i>${name}</li>`)}</ul>`
 
@@ -101,8 +101,8 @@ export type TableColumn<Row> = {
   readonly title: Html | string
   readonly cell: (row: Row) => Html | string
   /**
-   * CSS classes: `n` for numbers, aligned right; `t` for text on one line; `name` for text that is wide on paper;
-   * `chart` for a column that a phone does not show; `few` for one that paper does not show in half its width.
+   * CSS classes: `n` for right-aligned numbers; `t` for single-line text; `name` for text that is wide on paper;
+   * `chart` for a column hidden on a phone; `few` for a column hidden on half the width of paper.
    */
   readonly kind?: string
   /** The column whose cells name their rows. */
@@ -110,8 +110,8 @@ export type TableColumn<Row> = {
 }
 
 /**
- * A table that scrolls where it is wider than the page, by keyboard too. On a phone each row is a card, whose cells
- * show the titles of their columns; the roles keep it a table for screen readers. `below`: a text after a row.
+ * A table that scrolls if it is wider than the page, also by keyboard. On a phone, each row is a card whose cells show
+ * their column titles; the roles keep it a table for screen readers. `below`: a text after a row.
  */
 export const renderTable = <Row>(
   caption: string,
@@ -142,13 +142,13 @@ const renderBelow = (text: string | undefined, columns: number): Html | undefine
     ? undefined
     : html`<tr role="row" class="words"><td role="cell" colspan="${columns}">${text}</td></tr>`
 
-/** Two sections beside each other, or the one that there is. */
+/** Two sections side by side, or the only one there is. */
 export const renderPair = (...sections: ReadonlyArray<Html | undefined>): Html | undefined => {
   const present = sections.filter((section) => section !== undefined)
   return present.length === 0 ? undefined : html`<div class="${present.length > 1 ? 'pair' : ''}">${present}</div>`
 }
 
-/** A section with the id that the list of contents leads to. */
+/** A section with the id that the table of contents links to. */
 export const renderSection = (title: string, ...content: ReadonlyArray<Html | undefined>): Html =>
   html`<section aria-labelledby="${toAnchor(title)}"><h2 id="${toAnchor(title)}">${title}</h2>${content}</section>`
 
@@ -163,7 +163,7 @@ const maxNameLength = 28
 
 export const shortenName = (name: string): string => shortenText(name, maxNameLength)
 
-/** The text in at most `length` characters; where it is longer, an ellipsis is the last. */
+/** The text, shortened to `length` characters with an ellipsis if it is longer. */
 export const shortenText = (text: string, length: number): string =>
-  // Half of a pair of surrogates would be no character.
+  // Half of a surrogate pair would be no character.
   text.length > length ? `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…` : text

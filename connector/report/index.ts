@@ -1,4 +1,4 @@
-/** The page for people: what a snapshot says of ratings, of work that is left, and of how sound the data is. */
+/** The page for people: what a snapshot shows about ratings, open work, and the health of the data. */
 export { explainJudgement } from './changes'
 export type { FigureGroup } from './comparisons'
 export { type Comparison, formatChange, formatMetricValue, type Metric } from './figures'

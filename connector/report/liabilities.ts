@@ -6,7 +6,7 @@ import { formatCount, formatPlural, type Html, renderFigure, renderLegend, short
 const severities = ['high', 'medium', 'low', 'other'] as const
 type Severity = (typeof severities)[number]
 
-/** Open liabilities of all months by category, that with the most first; null: they have none. */
+/** Open liabilities of all months by category, the category with the most first. Null: without a category. */
 export type LiabilityCounts = ReadonlyArray<{ readonly category: string | null } & Readonly<Record<Severity, number>>>
 
 const severitySql = `CASE
@@ -14,7 +14,7 @@ const severitySql = `CASE
   WHEN severity_level = 2 OR lower(severity) = 'medium' THEN 'medium'
   WHEN severity_level = 1 OR lower(severity) = 'low' THEN 'low' ELSE 'other' END`
 
-/** Reads the view open_liabilities, without the justifications, since these quote patients. */
+/** Reads the view open_liabilities, without the justifications, because they quote patients. */
 export const readLiabilities = async (db: Database): Promise<LiabilityCounts> => {
   const counts = severities.map((name) => `count(*) FILTER (grade = '${name}') AS ${name}`)
   const rows = await db.query(`
@@ -32,7 +32,7 @@ export const readLiabilities = async (db: Database): Promise<LiabilityCounts> =>
 
 const maxCategories = 6
 
-/** Open liabilities by category, each bar divided by severity. */
+/** Open liabilities by category, each bar split by severity. */
 const plotLiabilities = (categories: LiabilityCounts): Figure => ({
   height: barChartHeight(categories.length),
   option: (width) => {

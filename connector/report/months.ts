@@ -1,7 +1,7 @@
 /** The months that a report compares, such as 2026-10. */
 export type MonthPair = { readonly month: string; readonly previous: string }
 
-/** The month some months later, or earlier. */
+/** The month `count` months later, or earlier if negative. */
 export const addMonths = (month: string, count: number): string => {
   const [year = 0, number = 0] = month.split('-').map(Number)
   const sum = year * 12 + number - 1 + count
@@ -11,5 +11,5 @@ export const addMonths = (month: string, count: number): string => {
 export const earlierMonth = (a: string, b: string): string => (a < b ? a : b)
 export const laterMonth = (a: string, b: string): string => (a > b ? a : b)
 
-/** Runs `body` while the models see the reviews of one month alone. */
+/** Runs `body` while the models see only the reviews of one month. */
 export type FocusMonth = <A>(month: string, body: () => Promise<A>) => Promise<A>

@@ -25,8 +25,8 @@ import {
 import type { MonthPair } from './months'
 
 /**
- * A review that someone should look at: one with an open task, or with an alert. Ids are texts, since they may exceed
- * the numbers of JSON readers.
+ * A review that someone should look at, because it has an open task or an alert. Ids are strings, because they may
+ * exceed the numbers that JSON readers support.
  */
 export type WorkItem = {
   readonly review_id: string
@@ -44,18 +44,18 @@ export type WorkItem = {
   readonly rating: number | null
   readonly review_score: number | null
   readonly severity: string | null
-  /** Why an alert stands; empty for one that is in the list of open tasks alone. */
+  /** The reasons for an alert; empty if the review only has an open task. */
   readonly reasons: ReadonlyArray<AlertReason>
-  /** What the reviewer wrote; only with `--with-text`. */
+  /** What the reviewer wrote. Only with `--with-text`. */
   readonly text?: string | null
 }
 
-/** A list of which the report has the first rows. `total`: how many there are now, of all months. */
+/** A list whose first rows the report shows. `total`: the current number over all months. */
 export type WorkList = { readonly total: number; readonly listed: ReadonlyArray<WorkItem> }
 
 type AlertReason = 'overdue' | 'low_score' | 'high_liability'
 
-/** The alerts of one reason, or all: how many stand now, and how many of them are of reviews of the two months. */
+/** The alerts for one reason, or for all: the current number, and how many belong to reviews of the two months. */
 type AlertCount = {
   readonly key: AlertReason | 'all'
   readonly name: string
@@ -63,15 +63,15 @@ type AlertCount = {
   readonly figures: { readonly alerts: Comparison }
 }
 
-/** `total`: all alerts; `listed`: those of reviews of the month; `backlog`: those of other months. Newest first. */
+/** `total`: all alerts; `listed`: for reviews of the month; `backlog`: for reviews of other months. Newest first. */
 export type Alerts = WorkList & { readonly backlog: WorkList; readonly counts: ReadonlyArray<AlertCount> }
 
-/** The variables of the models that decide what an alert is. */
+/** The model variables that define an alert. */
 type AlertThresholds = { readonly alert_open_days: number; readonly alert_score: number }
 
 const alertReasons = ['overdue', 'low_score', 'high_liability'] as const
 
-/** More rows are for `feedback query`, which asks the models themselves. */
+/** For more rows, use `feedback query`, which reads the models directly. */
 const maxListed = 1_000
 
 /** How many the page shows. */
@@ -118,7 +118,7 @@ const alertNames = ({
   high_liability: 'Open liability of high severity',
 })
 
-/** The alerts, each with the month of its review. */
+/** The alerts with the month of their reviews. */
 const datedAlerts = 'critical_alerts JOIN (SELECT review_id, month FROM review_facts) USING (review_id)'
 
 const isOfMonth = (month: string): string => `month = ${quoteLiteral(`${month}-01`)}::DATE`
@@ -143,11 +143,11 @@ const readAlertCounts = async (
   }))
 }
 
-/** Reads critical_alerts: those of the month, and the backlog. */
+/** Reads critical_alerts: those for the month, and the backlog. */
 export const readAlerts = async (db: Database, months: MonthPair, thresholds: AlertThresholds): Promise<Alerts> => {
   const counts = await readAlertCounts(db, months, thresholds)
   const total = counts[0]?.total ?? 0
-  // A mention that no review can have belongs to no month, and is not the newest.
+  // A review with an impossible mention time belongs to no month and is not the newest.
   const list = async (where: string) =>
     (
       await db.query(`
@@ -167,7 +167,7 @@ export const readAlerts = async (db: Database, months: MonthPair, thresholds: Al
   }
 }
 
-/** Reads review_tasks_open, the oldest first. */
+/** Reads review_tasks_open, oldest first. */
 export const readOpenTasks = async (db: Database): Promise<WorkList> => ({
   total: cellToNumber(await db.scalar('SELECT count(*) FROM review_tasks_open')),
   listed: (
@@ -178,7 +178,7 @@ export const readOpenTasks = async (db: Database): Promise<WorkList> => ({
   ).map(toWorkItem),
 })
 
-/** The items with what their reviewers wrote, from reviews_current. */
+/** The items with their reviewers' texts, from reviews_current. */
 export const addTexts = async (db: Database, items: ReadonlyArray<WorkItem>): Promise<ReadonlyArray<WorkItem>> => {
   if (items.length === 0) return items
   const ids = items.map(({ review_id }) => quoteLiteral(review_id)).join(', ')
@@ -204,7 +204,7 @@ export const nameOwner = ({ owner_name, owner_email }: WorkItem): string => owne
 export const namePlace = ({ location_name, location_id }: WorkItem): string =>
   location_name ?? (location_id === null ? 'no location' : `location ${location_id}`)
 
-/** What the models call the region of a location that no regions file names. */
+/** The models' name for the region of a location that is not in the regions file. */
 const unknownRegion = '(unknown)'
 
 const maxTextLength = 400
@@ -233,7 +233,7 @@ const renderWork = (caption: string, items: ReadonlyArray<WorkItem>, describe: (
     ({ text }) => (text === null || text === undefined ? undefined : shortenText(text, maxTextLength)),
   )
 
-/** How many rows the page shows, such as `All 3, the newest first.` or `The newest 8 of 120.` */
+/** A sentence on how many rows the page shows, such as `All 3, the newest first.` or `The newest 8 of 120.` */
 const explainShown = (which: string, shown: number, total: number): string =>
   total <= shown
     ? `All ${formatCount(total)}, the ${which} first.`
@@ -255,7 +255,7 @@ const renderAlertCounts = (counts: ReadonlyArray<AlertCount>, month: string): Ht
     counts,
   )
 
-/** `liabilities`: the figure that stands beside the reasons. */
+/** `liabilities`: the figure beside the reasons. */
 export const renderAlerts = (
   { total, counts, listed, backlog }: Alerts,
   { month }: MonthPair,

@@ -33,11 +33,11 @@ import { renderTrend } from './trend'
 /** The metrics at the top of the page. */
 const keyMetrics = ['reviews', ...sampledMetrics, 'open_liabilities'] as const satisfies ReadonlyArray<MetricName>
 
-/** A key figure that is no comparison. `kind`: the CSS class of its value. */
+/** A key figure without a comparison. `kind`: the CSS class of its value. */
 const renderStanding = (title: string, value: string, note: string, kind = ''): Html =>
   html`<div><dt>${title}</dt><dd class="${kind}">${value}<span class="before">${note}</span></dd></div>`
 
-/** The figures at the top of the page: those of the month, and two of now. */
+/** The figures at the top of the page: the month's, and two current ones. */
 const renderKeyFigures = (report: Report): Html => {
   const { hold, checked } = countChecks(report.health.checks)
   const started = report.health.runs[0]?.started ?? null
@@ -57,7 +57,7 @@ const renderKeyFigures = (report: Report): Html => {
   return html`<dl class="key">${ofMonth}${ofNow}</dl>`
 }
 
-/** Why a page has no figures, or which may change; undefined if it is as it should be. */
+/** Why a page has no figures, or figures that may change; undefined if everything is normal. */
 export const explainMonth = ({ data, month, is_over, figures }: Report): string | undefined => {
   if (data === null) return 'This file has no reviews: the stream reviews was not loaded into it.'
   if (data.reviews === 0) return 'This file has no reviews: the stream reviews is empty.'
@@ -71,10 +71,10 @@ export const explainMonth = ({ data, month, is_over, figures }: Report): string 
   return is_over ? undefined : `${formatMonth(month)} was not over when the reviews were read; its figures will change.`
 }
 
-/** How many groups the page shows: it is for two or three sheets of paper. */
+/** How many groups the page shows, to fit on two or three sheets of paper. */
 const maxGroups = { regions: 6, deleted_reviews: 3, others: 5 } as const
 
-/** The columns that the page shows; an estimate stands with its own interval. */
+/** A column of the page. An estimate is shown with its interval. */
 const toColumn = (name: MetricName): FigureColumn => ({
   title: metrics[name].title,
   cell: (figures) =>
@@ -148,7 +148,7 @@ after the mention, of the reviews that have had this time.${
   } Open work is as it stands now. ${file}, last read ${times[0]}, report made ${times[1]}, ${time_zone}.</p>`
 }
 
-/** The report as one HTML page that needs no other file and forbids the browser to fetch anything. */
+/** The report as one HTML page without other files. It forbids the browser to load anything. */
 export const renderReport = (report: Report): string => {
   const title = `Feedback in ${formatMonth(report.month)}`
   const sections = renderSections(report)

@@ -17,25 +17,23 @@ import {
 } from './html'
 import type { FocusMonth, MonthPair } from './months'
 
-/**
- * A location's ratings of all months and their Bayesian mean with its 95 % interval, as location_scorecard has them.
- */
+/** A location's ratings of all months and their Bayesian mean with its 95 % interval, from location_scorecard. */
 export type LocationEstimate = {
   readonly location_id: string
   readonly location_name: string | null
   readonly reviews: number
   readonly rated: number
   readonly average_rating: number | null
-  /** Null: none of its reviews has a rating. */
+  /** Null if none of its reviews has a rating. */
   readonly rating_estimate: number | null
   readonly rating_low: number | null
   readonly rating_high: number | null
 }
 
-/** With how many ratings at the mean of all reviews each location starts, in location_scorecard. */
+/** Each location starts with this many ratings at the mean of all reviews, in location_scorecard. */
 const priorRatings = 10
 
-/** Every location, ordered by the lower end of its estimate, so that many good ratings rank before a few. */
+/** Every location, ordered by the lower end of its estimate, so that many good ratings rank above a few. */
 export const readLocationEstimates = async (db: Database): Promise<ReadonlyArray<LocationEstimate>> =>
   (
     await db.query(`
@@ -54,7 +52,7 @@ export const readLocationEstimates = async (db: Database): Promise<ReadonlyArray
     rating_high: cellToNumberOrNull(row.rating_high),
   }))
 
-/** If more locations have ratings, the page shows as many of the best and as many of the last. */
+/** If more locations have ratings, the page shows this many of the best and of the last. */
 const maxLocations = 3
 
 type Rated = LocationEstimate & Readonly<Record<'rating_estimate' | 'rating_low' | 'rating_high', number>>
@@ -88,7 +86,7 @@ the lower end of the range in which the true rating lies with a probability of 9
   }`
 }
 
-/** The range of ratings that holds all intervals, in steps of a half. */
+/** A range of ratings that contains all intervals, in steps of a half. */
 type RatingScale = { readonly from: number; readonly to: number }
 
 const chooseRatingScale = (estimates: ReadonlyArray<Rated>): RatingScale => ({
@@ -108,14 +106,14 @@ const locationColumns = (scale: RatingScale): ReadonlyArray<TableColumn<Ranked>>
 const positionOn = ({ from, to }: RatingScale, value: number): string =>
   (((value - from) / (to - from)) * 100).toFixed(1)
 
-/** The ratings at which the axis has a tick: every whole one, or every half on a short scale. */
+/** The ratings with a tick on the axis: whole numbers, or halves on a short scale. */
 const listTicks = ({ from, to }: RatingScale): ReadonlyArray<number> => {
   const step = to - from > 2 ? 1 : 0.5
   const first = Math.ceil(from / step) * step
   return Array.from({ length: Math.floor((to - first) / step) + 1 }, (_, i) => first + i * step)
 }
 
-/** The axis of the intervals, as the head of their column. */
+/** The axis of the intervals, shown as their column's header. */
 const renderScale = (scale: RatingScale): Html =>
   html`<span class="unseen">Interval</span><div class="axis" aria-hidden="true">${listTicks(scale).map(
     (tick) => html`<span style="left:${positionOn(scale, tick)}%">${tick}</span>`,
@@ -134,7 +132,7 @@ const ratingsSql = `
   WHERE rating IS NOT NULL
   GROUP BY 1`
 
-/** How many ratings round to 1, 2, 3, 4 and 5, of review_facts. */
+/** How many ratings in review_facts round to 1, 2, 3, 4 and 5. */
 export const readRatings = async (
   db: Database,
   { month, previous }: MonthPair,

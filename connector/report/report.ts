@@ -38,27 +38,27 @@ import { type GroupSectionName, groupSections, listGroupSections, monthlyMetrics
 import { readTrend, type TrendMonth } from './trend'
 
 /**
- * The report as plain data, as `--format json` prints it; times in ISO 8601, UTC; months such as 2026-10, of the time
- * zone.
+ * The report as plain data, as `--format json` prints it. Times are ISO 8601 in UTC; months, such as 2026-10, follow
+ * the time zone.
  */
 export type Report = {
-  /** The version of this shape: higher once a key changes its meaning or goes. */
+  /** The version of this format. Increased if a key is removed or changes its meaning. */
   readonly format: 1
   readonly file: string
-  /** The time at which ages end. */
+  /** The time up to which ages are counted. */
   readonly made_at: string
   readonly time_zone: string
-  /** When the reviews were last read; null if they never were. */
+  /** When the reviews were last read; null if never. */
   readonly read_at: string | null
   readonly month: string
   readonly previous_month: string
-  /** Whether the month was over when the reviews were last read. */
+  /** True if the month was over when the reviews were last read. */
   readonly is_over: boolean
   readonly has_regions: boolean
-  /** What the regions file names and no review has. */
+  /** Regions that the regions file names but no review has. */
   readonly unknown_regions: ReadonlyArray<string>
   readonly has_text: boolean
-  /** All reviews of the file, and the months of the first and the last; null if it has no table of reviews. */
+  /** The number of reviews in the file, and their first and last month; null without a table of reviews. */
   readonly data: ReviewRange | null
   /** The figures of all reviews of the month. */
   readonly figures: Figures
@@ -68,7 +68,7 @@ export type Report = {
   readonly open_tasks: WorkList
   readonly ratings: ReadonlyArray<FigureGroup>
   readonly response_times: ReadonlyArray<FigureGroup>
-  /** The last months up to that of the report, the oldest first. */
+  /** The months up to the report's, oldest first. */
   readonly trend: ReadonlyArray<TrendMonth>
   readonly location_estimates: ReadonlyArray<LocationEstimate>
   readonly open_liabilities: LiabilityCounts
@@ -77,7 +77,7 @@ export type Report = {
 
 type ReviewRange = {
   readonly reviews: number
-  /** Reviews without a mention time that a review can have, which are in no month. */
+  /** The number of reviews with no usable mention time. They belong to no month. */
   readonly undated: number
   readonly first_month: string | null
   readonly last_month: string | null
@@ -86,7 +86,7 @@ type ReviewRange = {
 export type ReportOptions = {
   /** Milliseconds since 1970. */
   readonly now: number
-  /** Such as 2026-10; left out: the last full month. */
+  /** Such as 2026-10. Defaults to the last full month. */
   readonly month?: string | undefined
   readonly withText?: boolean
   readonly regions?: ReadonlyArray<Region> | undefined
@@ -121,7 +121,7 @@ const readRange = async (db: Database): Promise<ReviewRange> => {
   }
 }
 
-/** When the last complete load of the reviews began; without one, when their last row was read. */
+/** When the last complete load of the reviews began. If there is none, when their last row was read. */
 const findReadTime = async (db: Database, hasReviews: boolean): Promise<string | null> => {
   const loaded = await db.scalar(
     `SELECT max(started) FROM _loads WHERE stream = ${quoteLiteral(reviewsTableName)} AND status = 'complete'`,
@@ -133,7 +133,7 @@ const findReadTime = async (db: Database, hasReviews: boolean): Promise<string |
   return cellToTimeOrNull(extracted)
 }
 
-/** Reads the figures of all reviews. In the first month of the data, nothing is known of the month before. */
+/** Reads the figures of all reviews. For the first month of the data, nothing is known about the month before. */
 const readFigures = async (db: Database, { month, previous }: MonthPair, isJudged: boolean): Promise<Figures> => {
   const rows = await db.query(`
     SELECT strftime(month, '%Y-%m') AS month, metric, value, previous_value
@@ -154,7 +154,7 @@ const readFigures = async (db: Database, { month, previous }: MonthPair, isJudge
   }
 }
 
-/** What some reviewers wrote. It is read on a connection of its own, whose views still have the texts. */
+/** What some reviewers wrote. Read on a separate connection, whose views still have the texts. */
 const readTexts = async (db: Database, items: ReadonlyArray<WorkItem>): Promise<ReadonlyArray<WorkItem>> => {
   const connection = await db.connect()
   try {
@@ -165,7 +165,7 @@ const readTexts = async (db: Database, items: ReadonlyArray<WorkItem>): Promise<
   }
 }
 
-/** What the report asks the models. */
+/** The sections that the report reads from the models. */
 type ModelSections = Pick<
   Report,
   | GroupSectionName
@@ -227,7 +227,7 @@ const readSections = async (
   }
 }
 
-/** Marks the changes that are outside chance, among all that the report shows. */
+/** Marks the changes outside chance, among all that the report shows. */
 const markSections = <S extends ModelSections>(
   sections: S,
   hasRegions: boolean,
@@ -253,7 +253,7 @@ const checkMonth = (month: string | undefined, current: string, timeZone: string
   )
 }
 
-/** What the report says of the reviews, and of which month. */
+/** Reads the report's data on the reviews, and chooses the month. */
 const readReviews = async (
   db: Database,
   timeZone: string,
@@ -284,7 +284,7 @@ const readReviews = async (
 }
 
 /**
- * Reads the report's numbers from a snapshot, without changing it. Rejects with `CommandError` for a month in the
+ * Reads the report's numbers from a snapshot without changing it. Rejects with `CommandError` for a month in the
  * future.
  */
 export const readReport = async (snapshot: Snapshot, options: ReportOptions): Promise<Report> => {

@@ -5,7 +5,7 @@ import { formatShare, type Html, renderFigure, renderSection } from './html'
 import type { MonthPair } from './months'
 import { outcomes } from './samples'
 
-/** Each bucket's upper bound in hours. The last one has the reviews without an answer within 7 days. */
+/** Each bucket's upper limit in hours. The last bucket has the reviews without an answer within 7 days. */
 const responseBuckets: ReadonlyArray<readonly [label: string, hours: number]> = [
   ['< 1 h', 1],
   ['1–4 h', 4],
@@ -23,7 +23,7 @@ const bucketSql = responseBuckets
   )
   .join(' ')
 
-/** Reads when the reviews that have had 7 days were first answered. */
+/** Reads when reviews at least 7 days old were first answered. */
 export const readResponses = async (
   db: Database,
   { month, previous }: MonthPair,
@@ -45,7 +45,7 @@ export const readResponses = async (
   )
 }
 
-/** How fast reviews are answered, as shares: the months have had unequal time. */
+/** How fast reviews are answered, as shares, because the months had different amounts of time. */
 export const renderResponses = (responses: ReadonlyArray<FigureGroup>, { previous }: MonthPair): Html | undefined =>
   sumOf(responses, 'reviews', 'value') + sumOf(responses, 'reviews', 'previous') === 0
     ? undefined

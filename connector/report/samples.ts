@@ -12,7 +12,7 @@ import {
 import type { Sample } from './chance'
 import type { MonthPair } from './months'
 
-/** The figures that are judged, and compared at the same age, as the samples have them. */
+/** The figures that are judged and compared at the same age, from the samples. */
 export const sampledMetrics = [
   'average_rating',
   'share_negative',
@@ -32,15 +32,15 @@ const ages = [7, 30] as const
 /** The reviews and what had happened to them at each age: a temporary view of the connection. */
 export const outcomes = '_report_outcomes'
 
-/** When tasks were closed, as far as it is known: a temporary table of the connection. */
+/** When tasks were closed, as far as known: a temporary table of the connection. */
 const closingsTable = '_report_closings'
 
-/** The same of sentiments: a row for each category and review. */
+/** The same for sentiments: a row for each category and review. */
 export const categoryOutcomes = '_report_category_outcomes'
 
 /**
- * The versions of tasks that the file has. The service sends no time of closing: a task counts as closed when the first
- * version in which it is completed was modified.
+ * The versions of tasks in the file. The service sends no closing time, so a task counts as closed when the first
+ * version that shows it as completed was modified.
  */
 const taskVersionsSql = async (db: Database): Promise<string> => {
   const table = (await listStreamTables(db)).find(({ name }) => name === reviewsTableName)
@@ -61,9 +61,9 @@ const monthList = (months: ReadonlyArray<string>): string =>
   months.map((month) => `${quoteLiteral(`${month}-01`)}::DATE`).join(', ')
 
 /**
- * Creates what the samples are counted from. `facts`: the table of review_facts; `readAt`: when the reviews were read,
- * in ISO 8601. A review counts at an age only if it had reached it then. Whether a task was closed at an age is null if
- * it was closed when the file first had it, and may have been modified since.
+ * Creates the views from which the samples are counted. `facts`: the table of review_facts; `readAt`: when the reviews
+ * were read, in ISO 8601. A review counts at an age only if it had reached it by then. `closed_7` and `closed_30` are
+ * null if they are unknown: the file's first version of the task was modified after that age and shows it closed.
  */
 export const createOutcomes = async (
   db: Database,
@@ -105,7 +105,7 @@ export const dropOutcomes = (db: Database): Promise<void> =>
     DROP VIEW IF EXISTS temp.${outcomes};
     DROP TABLE IF EXISTS temp.${closingsTable}`)
 
-/** Of which reviews a share is, and which of them it counts; null where that is not known. */
+/** The reviews that a share is based on, and which of them it counts; null if unknown. */
 const shares: Readonly<Record<Exclude<SampledMetric, 'average_rating'>, readonly [of: string, counts: string]>> = {
   share_negative: ['sentiment IS NOT NULL', `sentiment = 'negative'`],
   share_answered_7: ['had_7', 'answered_7'],
@@ -114,9 +114,9 @@ const shares: Readonly<Record<Exclude<SampledMetric, 'average_rating'>, readonly
   share_closed_30: ['had_30 AND task = 1', 'closed_30'],
 }
 
-/** What the rows of some groups are counted from. */
+/** The source for counting the samples of some groups. */
 type SampleSource = {
-  /** SQL that tells groups apart; null: the reviews without one. */
+  /** SQL that identifies a group; null for reviews without one. */
   readonly identity: string
   readonly from?: string
   readonly where?: string
@@ -139,7 +139,7 @@ const toSample = (row: RowValues, metric: SampledMetric): Sample => {
     : { kind: 'share', n: read('n'), low: read('low'), high: read('high') }
 }
 
-/** Reads the samples of each group in each of the months. */
+/** Reads the samples of each group in each month. */
 export const readSamples = async (
   db: Database,
   { identity, from = outcomes, where = 'true', metrics }: SampleSource,

@@ -1,7 +1,7 @@
 import type { Metric } from './figures'
 import { categoryOutcomes, type SampledMetric } from './samples'
 
-/** Every figure by its name; most are columns of the models. */
+/** All figures by name. Most are columns of the models. */
 export const metrics = {
   reviews: { title: 'Reviews', unit: 'count' },
   rated: { title: 'Rated', unit: 'count' },
@@ -57,37 +57,35 @@ export const monthlyMetrics = [
   'oldest_open_days',
 ] as const satisfies ReadonlyArray<MetricName>
 
-/**
- * A part of the report with one row for each group. Its file, heading and metrics; `shown`: those that the page has.
- */
+/** A part of the report with one row per group: its file, heading and metrics. `shown`: the metrics on the page. */
 export type GroupSection = {
   readonly title: string
-  /** What one row is, for the head of its column. */
+  /** What one row is, for its column's header. */
   readonly one: string
   readonly model: string
-  /** SQL over the model, and over what its samples are counted from. */
+  /** SQL over the model and over the source of its samples. */
   readonly key: string
-  /** SQL that tells groups of the same key apart. */
+  /** SQL that distinguishes groups with the same key. */
   readonly identity?: string
   readonly name: string
   readonly metrics: ReadonlyArray<MetricName>
-  /** Those that are judged, and how their samples are counted. */
+  /** The judged metrics, and how their samples are counted. */
   readonly sampled: ReadonlyArray<SampledMetric>
   readonly sampledFrom?: string
   readonly sampledWhere?: string
   readonly shown: ReadonlyArray<MetricName>
-  /** The metric of the first rows: the greatest first. */
+  /** The metric that rows are sorted by, highest first. */
   readonly order: MetricName
-  /** What the first rows have most of, in words. */
+  /** Describes the order in words. */
   readonly orderedBy: string
-  /** Whether the model has no months, and is asked about the reviews of one month instead. */
+  /** The model has no months, so it is evaluated over the reviews of one month. */
   readonly isOfAllMonths?: true
   readonly note?: string
 }
 
 const responseMetrics = ['share_answered_7', 'share_answered_30', 'share_closed_7', 'share_closed_30'] as const
 
-/** What the sections of regions, locations and sources have in common. */
+/** Shared by the sections of regions, locations and sources. */
 const byMonth = {
   metrics: monthlyMetrics,
   sampled: ['average_rating', 'share_negative', ...responseMetrics],
@@ -203,7 +201,7 @@ export const groupSections = {
 
 export type GroupSectionName = keyof typeof groupSections
 
-/** The sections in their order; that of regions only where locations have some. */
+/** The sections in order. The section of regions exists only if locations have regions. */
 export const listGroupSections = (
   hasRegions: boolean,
 ): ReadonlyArray<readonly [name: GroupSectionName, section: GroupSection]> =>

@@ -1,4 +1,4 @@
-/** The page's light and dark colours; print is always light. */
+/** The page's light and dark colors. Print is always light. */
 const colors = `
 :root {
   color-scheme: light dark;
@@ -96,7 +96,7 @@ svg { display: block; width: 100%; height: auto; font-family: inherit; overflow:
 .axis { position: relative; min-width: 7rem; height: 1.25rem; margin-right: .4rem }
 .axis span { position: absolute; bottom: 0; transform: translateX(-50%); font-size: .8125rem }`
 
-/** One column on a phone, where the rows of tables are cards; two from 1,000 pixels. */
+/** One column on a phone, where table rows are cards; two columns from 1,000 pixels. */
 const screens = `
 @media screen and (min-width: 1000px) {
   .three { display: grid; grid-template-columns: repeat(3, 1fr); gap: 2rem }
@@ -131,7 +131,7 @@ const screens = `
   .words td { display: block; text-align: left }
 }`
 
-/** Two or three sheets of A4. All lengths are in units of print. */
+/** Two or three sheets of A4. All lengths are in print units. */
 const print = `
 @media print {
   @page { size: A4; margin: 12mm }
@@ -176,5 +176,5 @@ const print = `
 }
 `
 
-/** The page's style sheet. Each chart is in the page in two widths, and one is shown. */
+/** The page's style sheet. Each chart is in the page at two widths, and only one is shown. */
 export const pageStyle = [colors, texts, tables, charts, screens, print].join('\n')

@@ -16,18 +16,18 @@ import { formatCount, formatRating, formatShare, type Html, html, renderFigure, 
 import { addMonths } from './months'
 import { readSamples } from './samples'
 
-/** A month in the curves; `month` as 2026-10, null where nothing was rated or had the time to be answered. */
+/** A month in the curves; `month` as 2026-10. Null if nothing was rated or had enough time to be answered. */
 export type TrendMonth = {
   readonly month: string
   readonly reviews: number
   readonly average_rating: number | null
-  /** Of the reviews that have had 7 days. */
+  /** Of the reviews that are at least 7 days old. */
   readonly share_answered_7: number | null
 }
 
 const maxTrendMonths = 24
 
-/** Reads the last months up to this one, the oldest first; those without reviews between others too. */
+/** Reads the months up to this one, oldest first, including months without reviews in between. */
 export const readTrend = async (db: Database, month: string): Promise<ReadonlyArray<TrendMonth>> => {
   const first = addMonths(month, 1 - maxTrendMonths)
   const rows = await db.query(`

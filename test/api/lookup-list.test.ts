@@ -75,14 +75,14 @@ describe('a list in pages', () => {
   })
 
   it.each<[string, Answer, number, RegExp]>([
-    ['tells one page and has three', serve(rows(1, 7), 1), 7, /has more pages than it tells \(1\)/],
+    ['tells one page and has three', serve(rows(1, 7), 1), 7, /has more pages than it reports \(1\)/],
     [
       'tells one page and allows only two records in each',
       (page) => ({ data: pageOf(rows(1, 5), page, 2), total: 1 }),
       5,
       /more pages/,
     ],
-    ['tells a hundred pages and has two', serve(rows(1, 5), 100), 5, /tells 100 pages, and page 3 is empty/],
+    ['tells a hundred pages and has two', serve(rows(1, 5), 100), 5, /reports 100 pages, but page 3 is empty/],
     ['tells no number of pages', serve(rows(1, 5), Number.NaN), 5, /^$/],
     ['tells its pages as text', (page, size) => ({ data: pageOf(rows(1, 5), page, size), total: '2' }), 5, /^$/],
     ['allows shorter pages than asked for', (page) => ({ data: pageOf(rows(1, 5), page, 2) }), 5, /^$/],
@@ -146,7 +146,7 @@ describe('a list in pages', () => {
     [
       'refuses the page behind a full one',
       (page) => (page > 1 ? httpError(400) : { data: rows(1, 3) }),
-      /refuses page 2, which is taken for the end/,
+      /refuses page 2, which is treated as the end/,
     ],
   ])('is given with a doubt where the service %s', async (_, answer, doubt) => {
     const result = await read(answer)

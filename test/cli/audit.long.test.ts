@@ -271,10 +271,10 @@ describe('feedback audit', () => {
 
   it.each([
     ['no row', 'id,difference\n', 'There is nothing to repair'],
-    ['nothing', '', 'is empty, as a client leaves it that has failed'],
+    ['nothing', '', 'is empty, as after a client that failed'],
     ['another file', 'a,b\n1,2', 'has no columns bucket and difference, or id and difference'],
     ['a bucket statement', 'bucket,difference\n1,stale', 'names buckets. Give the answer to the statement of --ids'],
-    ['half a JSON', '[{"id": 1', 'neither a list of objects nor an object a line'],
+    ['half a JSON', '[{"id": 1', 'neither a list of objects nor one object per line'],
   ])('says what to do where the answer to repair is %s', async (_, text, message) => {
     writeFileSync(path('wrong.csv'), text)
     const { stderr } = await audit(

@@ -91,7 +91,9 @@ describe('feedback sync', () => {
     const running = run(['sync', '--config', config, '--db', db], { stop: stop.signal })
     stop.abort()
     const { stderr } = await running
-    expect(stderr).toContain(`Stopped. What was read is kept in ${db}: run the same command again to continue from there.`)
+    expect(stderr).toContain(
+      `Stopped. What was read is kept in ${db}: run the same command again to continue from there.`,
+    )
   })
 })
 

@@ -1,20 +1,20 @@
 import { finished, type Readable } from 'node:stream'
 
 /**
- * Buffers that are used again. Responses are megabytes long, the garbage collector frees such buffers late, and the
- * kernel clears each new one. A buffer that is not released is garbage-collected.
+ * Reuses buffers. Responses are megabytes long, the garbage collector frees their buffers late, and the kernel clears
+ * each new one. A buffer that is never released is garbage-collected.
  */
 export type BufferPool = {
-  /** A buffer of at least `size` bytes with any content. */
+  /** A buffer of at least `size` bytes with arbitrary content. */
   readonly acquire: (size: number) => Buffer
-  /** Gives back a buffer that is no longer read. */
+  /** Returns a buffer that is no longer read. */
   readonly release: (buffer: Buffer) => void
 }
 
-/** Smaller buffers are not kept; bytes. */
+/** Smaller buffers are not kept, in bytes. */
 const minSize = 1 << 18
 
-/** More than the responses that are ever in memory at once. */
+/** More than the number of responses in memory at any time. */
 const maxBuffers = 16
 
 export const createBufferPool = (): BufferPool => {
@@ -24,13 +24,13 @@ export const createBufferPool = (): BufferPool => {
       if (size < minSize) return Buffer.allocUnsafeSlow(size)
       const index = free.findIndex(({ length }) => length >= size)
       const [found] = index < 0 ? [] : free.splice(index, 1)
-      // A tenth more, since the next response may be a little longer.
+      // A tenth larger, because the next response may be slightly longer.
       return found ?? Buffer.allocUnsafeSlow(Math.ceil((size * 1.1) / minSize) * minSize)
     },
     release: (buffer) => {
       if (buffer.length < minSize) return
       free.push(buffer)
-      // The oldest goes: its size is the least likely to be asked for again.
+      // Drop the oldest: its size is the least likely to be needed again.
       if (free.length > maxBuffers) free.shift()
     },
   }
@@ -42,13 +42,13 @@ const defaultSize = 1 << 16
 /** The bytes of a response; call `release` when they are no longer read. */
 type BodyBuffer = { readonly bytes: Buffer; readonly release: () => void }
 
-/** A JSON text should not begin with a byte order mark, and a parser may ignore it (RFC 8259, section 8.1). */
+/** JSON should not begin with a byte order mark, but a parser may ignore one (RFC 8259, section 8.1). */
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * The bytes of a response in one buffer, without a byte order mark; undefined where there are more than `limit`.
- * `announced` is the Content-Length, which differs from the number of bytes where the response came compressed. Rejects
- * where the stream breaks.
+ * Receives a response into one buffer, without a byte order mark. Undefined if it has more than `limit` bytes.
+ * `announced`: the Content-Length, which differs from the number of bytes if the response was compressed. Rejects if
+ * the stream breaks.
  */
 export const receiveBody = (
   stream: Readable,

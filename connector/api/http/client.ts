@@ -18,13 +18,13 @@ import { createExchangeTokenSource, createStaticTokenSource } from './token'
 import type { TokenExchange } from './token-exchange'
 import { createTransport, type Transport } from './transport'
 
-/** The parts of a config that the client needs, under the keys of the config. */
+/** The parts of a config that the client needs, under the config's own keys. */
 export type ClientConfig = {
   readonly base_url: URL
   readonly credentials:
     | { readonly auth_type: 'access_token'; readonly access_token: string }
     | ({ readonly auth_type: 'application' } & TokenExchange)
-    /** Sent with every request; no route names a header for a token. */
+    /** Sent with every request, because no route names a token header. */
     | { readonly auth_type: 'headers'; readonly headers: Readonly<Record<string, string>> }
   readonly rate_limit: RateLimit & { readonly redis_url?: string }
   readonly timeouts: {
@@ -36,16 +36,16 @@ export type ClientConfig = {
 }
 
 export type ClientOptions = RequestObserver & {
-  /** How often a request that meets faults is sent; 6 by default. */
+  /** How often a failing request is sent; 6 by default. */
   readonly attempts?: number
   readonly clock?: (stop: AbortSignal) => Clock
-  /** The environment variables that name proxies; no proxy is used without them. */
+  /** The environment variables that name proxies. Without them, no proxy is used. */
   readonly proxyVariables?: ProxyVariables
 }
 
 export type HttpClient = {
   readonly send: SendRequest
-  /** Aborts the requests under way; afterwards nothing of the client keeps the process alive. */
+  /** Aborts all requests in progress. Afterwards, the client no longer keeps the process alive. */
   readonly close: () => Promise<void>
 }
 
@@ -56,12 +56,12 @@ const credentialSecrets = (credentials: ClientConfig['credentials']): ReadonlyAr
     case 'application':
       return [credentials.application_secret]
     case 'headers':
-      // Of `Bearer abc` also the token alone.
+      // For `Bearer abc`, also the token alone.
       return Object.values(credentials.headers).flatMap((value) => [value, ...value.split(' ').slice(-1)])
   }
 }
 
-/** The texts that no output may hold. */
+/** The strings that must not appear in any output. */
 const clientSecrets = ({ credentials, rate_limit }: Pick<ClientConfig, 'credentials' | 'rate_limit'>) => [
   ...credentialSecrets(credentials),
   ...(rate_limit.redis_url === undefined
@@ -70,7 +70,7 @@ const clientSecrets = ({ credentials, rate_limit }: Pick<ClientConfig, 'credenti
 ]
 
 /**
- * A job takes at most a token exchange and a request. In Redis its time begins when it gets its turn, which may be
+ * A job takes at most a token exchange and a request. In Redis, its time begins when it gets its turn, which may be
  * before it starts.
  */
 const createLimiter = ({ base_url, credentials, rate_limit, timeouts }: ClientConfig): RateLimiter =>

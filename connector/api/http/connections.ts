@@ -18,7 +18,7 @@ import {
   tunnelTlsError,
 } from './proxy'
 
-/** An ApiError on its way through node:http and axios, which know only exceptions. */
+/** Carries an ApiError through node:http and axios, which only know exceptions. */
 export class ConnectException extends Error {
   constructor(readonly error: ApiError) {
     super('no connection')
@@ -28,10 +28,7 @@ export class ConnectException extends Error {
 const connectTimeout = (seconds: number): NodeJS.ErrnoException =>
   Object.assign(new Error(`no connection within ${seconds} s (timeouts.connect_seconds)`), { code: 'ECONNTIMEDOUT' })
 
-/**
- * The code of a network error. An attempt to connect that takes too long, to one address or each of several, has our
- * own.
- */
+/** The code of a network error. If connecting takes too long, to one address or to all of them, the code is our own. */
 export const networkCode = (error: NodeJS.ErrnoException): string => {
   const isConnecting = error.syscall === 'connect' || error instanceof AggregateError
   const isLate = error.code === 'ETIMEDOUT' || error.code === 'ERR_SOCKET_CONNECTION_TIMEOUT'
@@ -39,12 +36,12 @@ export const networkCode = (error: NodeJS.ErrnoException): string => {
 }
 
 /**
- * How long one address of a host is tried before the next, milliseconds: half of the time. Node's 250 ms leave a far
- * one out.
+ * How long one address of a host is tried before the next: half of the time, in milliseconds. Node's default of 250 ms
+ * is too short for a distant address.
  */
 export const addressTimeout = (connectSeconds: number): number => Math.ceil(connectSeconds * 500)
 
-/** Makes the agent give up a connection that is not ready, TLS included, after `seconds`. */
+/** Makes the agent give up a connection that is not ready, including TLS, after `seconds`. */
 const withConnectTimeout =
   (seconds: number, readyEvent: 'connect' | 'secureConnect') =>
   <A extends http.Agent>(agent: A): A => {
@@ -58,10 +55,7 @@ const withConnectTimeout =
     return agent
   }
 
-/**
- * The first event of this name, or the error that comes instead; what errors come later belongs to whoever uses the
- * emitter.
- */
+/** The first event of this name, or the error that comes instead. Later errors are left to the user of the emitter. */
 const awaitEvent = (emitter: EventEmitter, name: string, signal: AbortSignal): Promise<ReadonlyArray<unknown>> => {
   emitter.on('error', () => undefined)
   return once(emitter, name, { signal })
@@ -69,7 +63,7 @@ const awaitEvent = (emitter: EventEmitter, name: string, signal: AbortSignal): P
 
 type StartTls = (options: https.RequestOptions) => Duplex | null | undefined
 
-/** A connection to the service through a tunnel of the proxy; TLS begins behind the proxy and is the service's own. */
+/** Connects to the service through the proxy's tunnel. TLS runs inside the tunnel, between us and the service. */
 const connectThroughProxy = async (
   proxy: ProxyServer,
   options: https.RequestOptions & Pick<TcpNetConnectOpts, 'autoSelectFamilyAttemptTimeout'>,
@@ -79,7 +73,7 @@ const connectThroughProxy = async (
   const target = `${options.host?.includes(':') ? `[${options.host}]` : options.host}:${options.port}`
   const request = (proxy.protocol === 'https:' ? https : http).request({
     ...defined({ method: 'CONNECT', hostname: proxy.hostname, port: proxy.port, path: target, agent: false, signal }),
-    // Otherwise the certificate of the proxy would be checked for the name in the header Host.
+    // Otherwise the proxy's certificate would be checked against the name in the Host header.
     servername: proxyServername(proxy),
     autoSelectFamilyAttemptTimeout: options.autoSelectFamilyAttemptTimeout,
     headers: { Host: target, ...defined({ 'Proxy-Authorization': proxy.authorization }) },
@@ -102,7 +96,7 @@ const connectThroughProxy = async (
   }
 }
 
-/** Makes an agent for https reach services through a proxy. `seconds` bounds TCP, CONNECT and TLS together. */
+/** Makes an https agent connect to services through a proxy. `seconds` limits TCP, CONNECT and TLS together. */
 const throughProxy =
   (proxy: ProxyServer, seconds: number, stop: AbortSignal) =>
   (agent: https.Agent): https.Agent => {
@@ -133,27 +127,26 @@ const throughProxy =
     return agent
   }
 
-/** How axios reaches an address, and the proxy on the way. */
+/** How axios reaches an address: the agent, and a proxy if there is one. */
 type Route = {
   readonly options: Pick<AxiosRequestConfig, 'httpAgent' | 'httpsAgent' | 'proxy'>
   readonly headers: Readonly<Record<string, string>>
-  /** For http, which a proxy forwards: it may have answered itself. */
+  /** For http, the proxy that forwards the request. It may have answered itself. */
   readonly forwarder?: ProxyServer
 }
 
 type Connections = {
   readonly route: (url: URL) => E.Either<ApiError, Route>
-  /** Closes every connection. */
   readonly close: () => void
 }
 
-/** Connections that are kept, one set for each way. */
+/** Keep-alive connections, with one set per route. */
 export const createConnections = (
   connectSeconds: number,
   proxyVariables: ProxyVariables,
   stop: AbortSignal,
 ): Connections => {
-  // keepAliveMsecs as axios has it: where the agent has another, both set the socket's options for every request.
+  // Same keepAliveMsecs as in axios. If the agent's differed, both would set the socket's options on every request.
   const agentOptions = {
     keepAlive: true,
     keepAliveMsecs: 60_000,

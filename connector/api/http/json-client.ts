@@ -11,62 +11,65 @@ import { isHeaderValue } from './token-exchange'
 import { checkUrl } from './url'
 
 /**
- * The HTTP client of the kit, for any API that answers in JSON; package.json exports this file as
- * `feedback-connector/http`. Messages name these options, so give the keys of your configuration the same names.
+ * The HTTP client of the kit, for any JSON API. package.json exports this file as `feedback-connector/http`. Error
+ * messages use these option names, so give the keys of your configuration the same names.
  */
 export type JsonClientOptions = {
   /** Paths of requests are appended to its path. */
   readonly base_url: string
-  /** Accepts an address without TLS that is not this machine; false by default. */
+  /** Accepts an address without TLS on another machine; false by default. */
   readonly allow_http?: boolean | undefined
-  /** Sent with every request, such as `Authorization`. No message repeats their values. */
+  /** Sent with every request, such as `Authorization`. Their values appear in no message. */
   readonly headers?: Readonly<Record<string, string>>
   readonly rate_limit?: {
-    /** Never exceeded; by default the rate adapts to answers with status 429. */
+    /** Never exceeded. By default, the rate adapts to answers with status 429. */
     readonly requests_per_minute?: number | undefined
     /** 4 by default. */
     readonly max_concurrency?: number | undefined
   }
   readonly timeouts?: {
-    /** For a connection; 10 by default. */
+    /** Time to connect; 10 by default. */
     readonly connect_seconds?: number | undefined
-    /** For a complete answer; 120 by default. */
+    /** Time for a complete answer; 120 by default. */
     readonly response_seconds?: number | undefined
-    /** The longest that a request waits in total before it is sent again; 600 by default. */
+    /** The maximum total time that a request waits between attempts; 600 by default. */
     readonly max_wait_seconds?: number | undefined
   }
-  /** The longest answer; 64 by default. */
+  /** The largest answer; 64 by default. */
   readonly max_response_mb?: number | undefined
-  /** How often a request that meets faults is sent; 6 by default. */
+  /** How often a failing request is sent; 6 by default. */
   readonly attempts?: number
   /** Closes the client once it is aborted. */
   readonly stop?: AbortSignal
-  /** The environment variables, of which HTTPS_PROXY and the like name proxies; no proxy is used without them. */
+  /** The environment variables, including HTTPS_PROXY and the like. Without them, no proxy is used. */
   readonly proxyVariables?: Readonly<Record<string, string | undefined>>
 }
 
-/** Null and undefined are left out; a list is a repeated key. */
+/** Null and undefined are left out; a list becomes a repeated key. */
 type JsonQuery = Readonly<Record<string, unknown>>
 
 /**
- * Requests of one API, which share its rate limit. One is sent again after an outage, a lost connection or an answer
- * that is not as its codec wants, and waits as long as a 429 or a Retry-After asks. Redirects are not followed.
+ * Sends requests to one API under a shared rate limit. A request is repeated after an outage, a lost connection or an
+ * answer that its codec rejects, and waits as long as a 429 or a Retry-After requires. Redirects are not followed.
  */
 export type JsonClient = {
-  /** The answer of a GET, decoded; integers beyond 2^53 are bigints. */
+  /** Decodes the answer of a GET; integers beyond 2^53 are bigints. */
   readonly get: <A>(path: string, query: JsonQuery, answer: t.Decoder<unknown, A>) => TaskEither<Failure, A>
-  /** The answer of a POST with a JSON body. It is sent again after it may have arrived only if it is `idempotent`. */
+  /**
+   * Decodes the answer of a POST with a JSON body. If the request may have arrived, it is repeated only if it is
+   * `idempotent`.
+   */
   readonly post: <A>(
     path: string,
     body: unknown,
     answer: t.Decoder<unknown, A>,
     options?: { readonly idempotent?: boolean },
   ) => TaskEither<Failure, A>
-  /** Aborts the requests under way; afterwards nothing of the client keeps the process alive. */
+  /** Aborts all requests in progress. Afterwards, the client no longer keeps the process alive. */
   readonly close: () => Promise<void>
 }
 
-/** The failures whose words in `toFailure` are about the Feedback Data Service. */
+/** Replaces the texts of `toFailure` that mention the Feedback Data Service. */
 const refusals: Readonly<Record<number, string>> = {
   400: 'the API refuses the request (400). Check the config.',
   401: 'the API refuses the credentials (401). Check them in the config.',
@@ -90,7 +93,7 @@ const explain =
     }
   }
 
-/** The answer as its codec reads it; one with status 204 is undefined. */
+/** Decodes the answer with its codec. An answer with status 204 is undefined. */
 const answerOf = <A>(answer: t.Decoder<unknown, A>): ResponseCodec<A> => {
   const json = jsonResponse(t.unknown)
   return {
@@ -112,7 +115,7 @@ const checkHeaders = (headers: Readonly<Record<string, string>>): E.Either<Failu
       )
 }
 
-/** The client of one API. What is wrong with `base_url` or a header is the failure of each request. */
+/** A client for one API. If `base_url` or a header is invalid, each request fails with that reason. */
 export const createJsonClient = (options: JsonClientOptions): JsonClient => {
   const { base_url, allow_http = false, rate_limit = {}, timeouts = {}, stop } = options
   const headers = Object.fromEntries(Object.entries(options.headers ?? {}).map(([name, value]) => [name, value.trim()]))

@@ -5,10 +5,10 @@ import { configFailure, defined, transientFailure } from '../../cdk'
 import { type ApiError, isTlsCode, isTlsProtocolCode, isUnreachableCode } from '../error'
 import { isLoopback } from './url'
 
-/** The environment variables, some of which name proxies; an empty one counts as missing. */
+/** The environment variables, some of which name proxies. An empty one counts as missing. */
 export type ProxyVariables = Readonly<Record<string, string | undefined>>
 
-/** A proxy for HTTP that stands between us and the service. */
+/** An HTTP proxy between us and the service. */
 export type ProxyServer = {
   readonly protocol: 'http:' | 'https:'
   readonly hostname: string
@@ -27,7 +27,7 @@ const proxyError = (code: string, cause: (ApiError & { _tag: 'Proxy' })['cause']
   cause,
 })
 
-/** The first of these variables that is set, in lower case before upper case, as curl reads them. */
+/** The first of these variables that is set. Lower case comes before upper case, as in curl. */
 const firstVariable = (
   env: ProxyVariables,
   names: ReadonlyArray<string>,
@@ -36,14 +36,11 @@ const firstVariable = (
   return name === undefined ? [] : [name, (env[name] ?? '').trim()]
 }
 
-/**
- * The proxy that a variable names, as `host:port` or as an address; a user name and a password are encoded as in any
- * URL.
- */
+/** The proxy in a variable, given as `host:port` or as a URL. User name and password are URL-encoded. */
 const parseProxy = (variable: string, value: string): E.Either<ApiError, ProxyServer> => {
   const address = /^[a-z][a-z\d+.-]*:\/\//i.test(value) ? value : `http://${value}`
   const url = URL.canParse(address) ? new URL(address) : undefined
-  // An @ behind the host belongs to a password with an unencoded / or #, whose parts would be taken for the host.
+  // An @ after the host belongs to a password with an unencoded / or #, part of which would be taken for the host.
   if (url === undefined || url.hostname === '' || (url.pathname + url.search + url.hash).includes('@'))
     return E.left(
       proxyError(
@@ -61,7 +58,7 @@ const parseProxy = (variable: string, value: string): E.Either<ApiError, ProxySe
       proxyError(
         'ERR_INVALID_PROXY',
         configFailure(
-          `the environment variable ${variable} names a proxy of the kind ${protocol}// that is ` +
+          `the environment variable ${variable} names a proxy of the type ${protocol}// that is ` +
             `not supported. Give one that speaks HTTP, or list the service's host in NO_PROXY.`,
         ),
       ),
@@ -79,7 +76,7 @@ const parseProxy = (variable: string, value: string): E.Either<ApiError, ProxySe
   })
 }
 
-/** Whether an address or network such as 10.0.0.0/8 covers the address `host`. */
+/** True if an address, or a network such as 10.0.0.0/8, covers the address `host`. */
 const coversAddress = (network: string, host: string): boolean => {
   const [address = '', bits] = network.replace(/[[\]]/g, '').split('/')
   const family = isIP(address)
@@ -92,8 +89,8 @@ const coversAddress = (network: string, host: string): boolean => {
 }
 
 /**
- * Whether NO_PROXY leaves this host out. As for curl an entry covers a host and all below it, with or without a leading
- * dot, and `*` all of them; addresses may be networks. Beyond curl it may end in a port, or begin with `*.`.
+ * True if NO_PROXY excludes this host. As in curl, an entry covers a host and its subdomains, with or without a leading
+ * dot; `*` covers all; addresses may be networks. Unlike in curl, an entry may end with a port or begin with `*.`.
  */
 const isExempt = (noProxy: string, url: URL): boolean => {
   const host = url.hostname.replace(/^\[|\]$|\.$/g, '')
@@ -111,10 +108,7 @@ const isExempt = (noProxy: string, url: URL): boolean => {
     })
 }
 
-/**
- * The proxy that the environment names for an address; undefined where it is reached without one, as this machine
- * always is.
- */
+/** The proxy for an address according to the environment; undefined if none is used, as for this machine. */
 export const findProxy = (env: ProxyVariables, url: URL): E.Either<ApiError, ProxyServer | undefined> => {
   const [variable, value] = firstVariable(env, [`${url.protocol.replace(':', '')}_proxy`, 'all_proxy'])
   const [, noProxy = ''] = firstVariable(env, ['no_proxy'])
@@ -123,7 +117,7 @@ export const findProxy = (env: ProxyVariables, url: URL): E.Either<ApiError, Pro
     : parseProxy(variable, value)
 }
 
-/** Why no connection came about through a proxy; an error of the config where other settings help. */
+/** The error for a failed connection through a proxy; a config error if other settings would help. */
 export const proxyConnectError = ({ label, variable }: ProxyServer, code: string, why: string): ApiError => {
   if (isTlsCode(code)) {
     const remedy =
@@ -144,7 +138,7 @@ export const proxyConnectError = ({ label, variable }: ProxyServer, code: string
   return proxyError(code, transientFailure(`${label} gives no connection (${code}). ${remedy}`, why))
 }
 
-/** The proxy asks for a user name and a password, or refuses those that it got. */
+/** The proxy asks for a user name and password, or rejects the ones it got. */
 export const proxyLoginError = (
   { label, variable, authorization }: ProxyServer,
   schemes: string | undefined,
@@ -159,7 +153,7 @@ export const proxyLoginError = (
   return proxyError('407', configFailure(`${label} ${problem} user name and password (407). ${remedy}`))
 }
 
-/** What the answer of a proxy to CONNECT means; anything but an empty 200 is an answer of the proxy itself. */
+/** The error for a proxy's answer to CONNECT. Any answer but an empty 200 comes from the proxy itself. */
 export const proxyAnswerError = (
   proxy: ProxyServer,
   target: string,
@@ -189,7 +183,8 @@ export const proxyAnswerError = (
 }
 
 /**
- * TLS failed behind the proxy. A wrong certificate is the service's; bytes other than TLS may be a page of the proxy.
+ * TLS failed inside the proxy's tunnel. A wrong certificate is the service's; bytes other than TLS may be a page of the
+ * proxy.
  */
 export const tunnelTlsError = ({ label }: ProxyServer, target: string, code: string, why: string): ApiError =>
   isTlsProtocolCode(code)
@@ -204,5 +199,5 @@ export const tunnelTlsError = ({ label }: ProxyServer, target: string, code: str
       )
     : { _tag: 'Network', code, message: why }
 
-/** The name by which the certificate of a proxy is checked; an address has none. */
+/** The name used to check a proxy's certificate; none for an IP address. */
 export const proxyServername = ({ hostname }: ProxyServer): string => (isIP(hostname) ? '' : hostname)

@@ -7,18 +7,18 @@ import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../error'
 import { isRateLimitError } from './retry'
 
-/** Time and random numbers of the client; tests use their own. */
+/** The client's source of time and random numbers. Tests use their own. */
 export type Clock = {
   /** The wall clock; milliseconds since 1970. */
   readonly now: () => number
-  /** Milliseconds of a clock that only runs forward, so that a correction of the wall clock does no harm. */
+  /** Milliseconds of a monotonic clock, unaffected by corrections of the wall clock. */
   readonly ticks: () => number
   /** A random number from 0 to less than 1. */
   readonly random: () => number
   readonly wait: (millis: number) => Task<void>
 }
 
-/** The clock of this machine; after `stop` is aborted no wait takes any time. */
+/** This machine's clock. After `stop` is aborted, waits end at once. */
 export const systemClock = (stop: AbortSignal): Clock => ({
   now: Date.now,
   ticks: () => performance.now(),
@@ -28,26 +28,26 @@ export const systemClock = (stop: AbortSignal): Clock => ({
 })
 
 /**
- * The request rate learnt from answers with status 429, where none is configured. Times are milliseconds of a clock
- * that only runs forward.
+ * The request rate learned from answers with status 429, if none is configured. Times are milliseconds of a monotonic
+ * clock.
  */
 export type AdaptiveRate = {
-  /** Between two requests; 0 while no limit was met. */
+  /** Milliseconds between two requests; 0 until a limit is met. */
   readonly interval: number
-  /** Added to the rate by each answer other than 429; requests per millisecond. */
+  /** Added to the rate by each answer other than 429, in requests per millisecond. */
   readonly step: number
-  /** When the rate was last lowered: the answer to a request sent before says nothing about the new rate. */
+  /** When the rate was last lowered. Answers to earlier requests say nothing about the new rate. */
   readonly loweredAt: number
-  /** Whether every answer since then was a 429. */
+  /** Every answer since then was a 429. */
   readonly isBlocked: boolean
-  /** `acceptedCount` counts the answers other than 429 since this time. */
+  /** `acceptedCount` counts the answers other than 429 since then. */
   readonly countStart: number
   readonly acceptedCount: number
   /** When the last requests were sent, oldest first. */
   readonly sendTimes: ReadonlyArray<number>
 }
 
-/** The rate of a client that starts at the time `now` and has met no limit. */
+/** The rate of a client that starts at `now` and has met no limit. */
 export const initialRate = (now: number): AdaptiveRate => ({
   interval: 0,
   step: 0,
@@ -71,9 +71,9 @@ export const recordSend = (rate: AdaptiveRate, time: number): AdaptiveRate => ({
 })
 
 /**
- * Additive increase: the rate is back at the met limit after 50 answers, and goes on to rise as fast. The first answer
- * after a row of refusals also shows how many requests were accepted in between, which is the limit of a service that
- * counts by the minute.
+ * Additive increase: after 50 answers, the rate is back at the limit, and then keeps rising at the same pace. The first
+ * answer after a series of 429s also shows how many requests were accepted in between. That is the limit if the service
+ * counts per minute.
  */
 export const increaseRate = (rate: AdaptiveRate, sentAt: number, now: number): AdaptiveRate => {
   const { interval, step, loweredAt, isBlocked, countStart, acceptedCount } = rate
@@ -90,8 +90,8 @@ export const increaseRate = (rate: AdaptiveRate, sentAt: number, now: number): A
 }
 
 /**
- * Multiplicative decrease, once for all requests under way: to four fifths of the planned rate, or of the actual rate
- * where that was lower.
+ * Multiplicative decrease, once for all requests in progress: to four fifths of the planned rate, or of the actual rate
+ * if that was lower.
  */
 export const decreaseRate = (rate: AdaptiveRate, sentAt: number, now: number): AdaptiveRate => {
   if (sentAt < rate.loweredAt || rate.isBlocked) return rate
@@ -108,23 +108,22 @@ export const decreaseRate = (rate: AdaptiveRate, sentAt: number, now: number): A
   }
 }
 
-/** How many requests may leave in a minute, and how many may be under way at once. */
+/** How many requests may be sent per minute, and how many may be in progress at once. */
 export type RateLimit = {
   readonly requests_per_minute?: number
   readonly max_concurrency: number
 }
 
-/** Decides when a request may leave. */
+/** Decides when a request may be sent. */
 export type RateLimiter = {
-  /** Runs `job` when the limit allows it; a Left says why it never will. */
+  /** Runs `job` when the limit allows it. A Left means that it never will. */
   readonly schedule: <A>(job: Task<A>) => TaskEither<ApiError, A>
   readonly close: () => Promise<void>
 }
 
 /**
- * Milliseconds between two requests so that the service sees at most `perMinute` of them in any minute, wherever it
- * begins, though requests need differently long to reach it: of `perMinute` + 1 requests the last leaves 61 s after the
- * first.
+ * The minimum time between two requests, in milliseconds, so that the service sees at most `perMinute` of them in any
+ * minute, even if some take longer to arrive: of `perMinute` + 1 requests, the last is sent 61 s after the first.
  */
 export const minInterval = (perMinute: number): number => Math.ceil(61_000 / perMinute)
 
@@ -136,8 +135,7 @@ export const limiterSettings = ({ requests_per_minute, max_concurrency }: RateLi
 export const clientClosedError: ApiError = { _tag: 'Network', code: 'ABORTED', message: 'the client was closed' }
 
 /**
- * Counts the requests under way: first come, first served, without a timer, so that it costs nothing while there is
- * room.
+ * Limits the requests in progress, first come, first served. It uses no timer, so it costs nothing while there is room.
  */
 const createGate = (maxConcurrency: number): RateLimiter => {
   let waiting: Array<(isOpen: boolean) => void> = []
@@ -150,7 +148,7 @@ const createGate = (maxConcurrency: number): RateLimiter => {
     underWay += 1
     return Promise.resolve(true)
   }
-  /** A place passes straight to the next that waits, so `underWay` changes only where none waits. */
+  /** A slot passes directly to the next waiting request, so `underWay` changes only if none waits. */
   const leave = (): void => {
     const next = waiting.shift()
     if (next === undefined) underWay -= 1
@@ -174,12 +172,12 @@ const createGate = (maxConcurrency: number): RateLimiter => {
   }
 }
 
-/** Timers round down by less than a millisecond. */
+/** Timers may fire up to a millisecond early. */
 const timerError = 2
 
 /**
- * Starts jobs at least `interval` milliseconds apart, one after another: each keeps its place in a gate for that long.
- * Counted from when a job started, so that no two start at once after the process stood still.
+ * Starts jobs one after another, at least `interval` milliseconds apart: each occupies a gate for that long. The time
+ * counts from the start of a job, so that no two start together after the process was suspended.
  */
 const createSpacing = (interval: number): RateLimiter => {
   const gate = createGate(1)
@@ -206,7 +204,7 @@ const createSpacing = (interval: number): RateLimiter => {
   }
 }
 
-/** The limit of one process: a gate, and within it the distance between requests where a rate is configured. */
+/** The limit of one process: a gate and, if a rate is configured, a minimum time between requests. */
 export const createLocalLimiter = ({ requests_per_minute, max_concurrency }: RateLimit): RateLimiter => {
   const gate = createGate(max_concurrency)
   if (requests_per_minute === undefined) return gate
@@ -220,15 +218,14 @@ export const createLocalLimiter = ({ requests_per_minute, max_concurrency }: Rat
   }
 }
 
-/** Passes on every request of a process when the rate limit and the service allow it. */
+/** Passes on each request of a process when the rate limit and the service allow it. */
 export type Throttle = {
-  /** Runs `request` when its turn comes. */
   readonly run: <A>(request: TaskEither<ApiError, A>) => TaskEither<ApiError, A>
 }
 
 /**
- * Sends requests as `limiter` allows, and at the learnt rate where the service answers 429. While the service asks for
- * a pause of at most `maxWait` milliseconds every request waits, not only the one it refused.
+ * Sends requests as `limiter` allows, and at the learned rate if the service answers 429. While the service asks for a
+ * pause of at most `maxWait` milliseconds, all requests wait, not only the rejected one.
  */
 export const createThrottle = (
   limiter: Pick<RateLimiter, 'schedule'>,
@@ -243,7 +240,7 @@ export const createThrottle = (
     if (E.isRight(answer)) rate = increaseRate(rate, sentAt, clock.ticks())
     else if (isRateLimitError(answer.left)) rate = decreaseRate(rate, sentAt, clock.ticks())
     const pause = E.isLeft(answer) && 'retryAfter' in answer.left ? (answer.left.retryAfter ?? 0) : 0
-    // The gap of a pause says nothing about how many requests the service accepts.
+    // The gap of a pause does not show how many requests the service accepts.
     if (pause > 0) rate = { ...rate, sendTimes: [] }
     if (pause <= maxWait) pausedUntil = Math.max(pausedUntil, clock.ticks() + pause)
   }
@@ -260,7 +257,7 @@ export const createThrottle = (
       await waitForTurn()
       const scheduled = await limiter.schedule(async () => {
         const sentAt = clock.ticks()
-        // A pause began while the request waited in the limiter: it waits again.
+        // A pause began while the request waited in the limiter, so it must wait again.
         if (sentAt < pausedUntil) return undefined
         rate = recordSend(rate, sentAt)
         const answer = await request()

@@ -12,13 +12,13 @@ import { clientClosedError, limiterSettings, type RateLimit, type RateLimiter } 
 export type SharedLimiterOptions = {
   readonly redis_url: string
   readonly connectSeconds: number
-  /** The key of the limit in Redis: one for each service and application. */
+  /** The key of the limit in Redis, one per service and application. */
   readonly id: string
-  /** Longer than any job can take; milliseconds. The slots of a killed process are free again after this time. */
+  /** Longer than any job can take, in milliseconds. After this time, the slots of a killed process are free again. */
   readonly expiration: number
 }
 
-/** The id for the limit of an application at a service; a hash, so that Redis holds neither. */
+/** The id of an application's limit at a service. It is a hash, so that Redis stores neither of them. */
 export const sharedLimiterId = (baseUrl: URL, application: string): string =>
   `feedback-${createHash('sha256').update(`${baseUrl.href}\n${application}`).digest('hex').slice(0, 32)}`
 
@@ -29,7 +29,7 @@ const connectionProblem = ({ name, message, code }: NodeJS.ErrnoException): stri
   return /max retries|closed/i.test(message) ? 'the connection was lost' : (code ?? message)
 }
 
-/** Connects to Redis as ioredis does, which gives no choice of how long an address is tried. */
+/** Connects to Redis like ioredis, which cannot configure how long an address is tried. */
 const redisConnector = (Base: typeof AbstractConnector, autoSelectFamilyAttemptTimeout: number) =>
   class extends Base {
     readonly options: StandaloneConnectionOptions
@@ -65,8 +65,7 @@ const connectLimiter = async (limit: RateLimit, { redis_url, connectSeconds, id 
     maxRetriesPerRequest: 1,
     retryStrategy: (times) => Math.min(times * 200, 2_000),
   })
-  // Without a listener ioredis prints each later error with its stack trace; a request that needs Redis fails by
-  // itself.
+  // Without a listener, ioredis prints each later error with its stack trace. A request that needs Redis fails anyway.
   client.on('error', () => undefined)
   try {
     await once(client, 'ready', { signal: AbortSignal.timeout(connectSeconds * 1_000 + commandTimeout) })
@@ -79,7 +78,7 @@ const connectLimiter = async (limit: RateLimit, { redis_url, connectSeconds, id 
       heartbeatInterval: 1_000,
     })
     await limiter.ready()
-    // Redis keeps the settings of the first process; the configuration of the last one counts.
+    // Redis keeps the settings of the first process, but the configuration of the last one should apply.
     await limiter.updateSettings(limiterSettings(limit))
     return { limiter, connection }
   } catch (error) {
@@ -91,15 +90,15 @@ const connectLimiter = async (limit: RateLimit, { redis_url, connectSeconds, id 
 type ConnectedLimiter = ReturnType<typeof connectLimiter>
 
 /**
- * One limit for several processes, kept in Redis. It connects with the first request. Bottleneck counts by the clock of
- * each process: one whose clock is behind another's waits for the difference.
+ * A limit shared by several processes, kept in Redis. It connects with the first request. Bottleneck uses the clock of
+ * each process, so a process whose clock is behind waits for the difference.
  */
 export const createSharedLimiter = (limit: RateLimit, shared: SharedLimiterOptions): RateLimiter => {
   const toLimiterError = (error: unknown): ApiError => ({
     _tag: 'RateLimiter',
     cause: transientFailure(
       `rate_limit.redis_url: Redis at ${new URL(shared.redis_url).host} cannot be reached ` +
-        `(${connectionProblem(error as Error)}). Start it, or take redis_url out of the config.`,
+        `(${connectionProblem(error as Error)}). Start it, or remove redis_url from the config.`,
     ),
   })
   const waiting = new Set<(error: ApiError) => void>()
@@ -132,7 +131,7 @@ export const createSharedLimiter = (limit: RateLimit, shared: SharedLimiterOptio
           resolve(E.left(isClosed ? clientClosedError : error))
         }
         const run = async () => {
-          // It failed while it waited; Bottleneck cannot drop a single job, so its turn is not used.
+          // It failed while it waited. Bottleneck cannot remove a single job, so its turn goes unused.
           if (!waiting.delete(fail)) return
           await job().then(E.right).then(resolve, reject)
         }

@@ -12,7 +12,7 @@ export type HttpRequest = {
 /** Response headers by lower-case name. */
 export type ResponseHeaders = Readonly<Record<string, string | undefined>>
 
-/** A list as repeated keys; a null or undefined value is left out. */
+/** A list becomes a repeated key; null and undefined are left out. */
 const encodePairs = (value: unknown): URLSearchParams =>
   new URLSearchParams(
     Object.entries(Object(value) as Record<string, unknown>).flatMap(([key, member]) =>
@@ -32,7 +32,9 @@ export const encodeForm = (value: unknown): Required<Pick<HttpRequest, 'headers'
   body: Buffer.from(encodePairs(value).toString()),
 })
 
-/** The request of an operation. Its path is appended to that of `baseUrl`, so that it can name no other host. */
+/**
+ * The request of an operation. The operation's path is appended to that of `baseUrl`, so it cannot name another host.
+ */
 export const encodeRequest =
   (baseUrl: URL) =>
   <I, O>(route: Route<I, O>) =>

@@ -5,7 +5,9 @@ const parseSeconds = (text: string | undefined): number | undefined => {
   return value >= 0 ? value * 1_000 : undefined
 }
 
-/** A reset is seconds from now, Unix seconds or Unix milliseconds; the size of the number tells which. */
+/**
+ * Parses a reset given as seconds from now, Unix seconds or Unix milliseconds, distinguished by the size of the number.
+ */
 const parseReset = (text: string | undefined, now: number): number | undefined => {
   const value = parseSeconds(text)
   if (value === undefined) return undefined
@@ -14,19 +16,19 @@ const parseReset = (text: string | undefined, now: number): number | undefined =
 }
 
 /**
- * The `t` (seconds to the reset) of `RateLimit: "default";r=0;t=30` where nothing remains, and the older
- * `limit=…, reset=30`.
+ * The `t` (seconds to the reset) of `RateLimit: "default";r=0;t=30` if nothing remains, and the older `limit=…,
+ * reset=30`.
  */
 const parseRateLimit = (text: string | undefined): number | undefined =>
   parseSeconds(/(?:^|[;,\s])(?:t|reset)\s*=\s*"?(\d+(?:\.\d+)?)/i.exec(text ?? '')?.[1])
 
-/** A service that names no end, such as `Retry-After: Infinity`, asks for more than any run waits. */
+/** A service that names no end, for example with `Retry-After: Infinity`, asks for more than any run waits. */
 const longestRetryAfter = 366 * 86_400_000
 
 /**
- * How long the service asks to wait, in milliseconds, a year at most: Retry-After as seconds or as a date, which counts
- * from the Date of the same response so that our clock may be wrong. A 429 without it: the time to the reset in the
- * RateLimit headers.
+ * How long the service asks to wait, in milliseconds, at most a year. Retry-After may be seconds or a date; a date is
+ * compared with the response's own Date, so that our clock may be wrong. For a 429 without Retry-After: the time to the
+ * reset in the RateLimit headers.
  */
 export const parseRetryAfter = (status: number, headers: ResponseHeaders, now: number): number | undefined => {
   const wait = parseWait(status, headers, now)
@@ -38,8 +40,8 @@ export const parseOutageWait = (kind: 'limit' | 'outage', headers: ResponseHeade
   parseRetryAfter(kind === 'limit' ? 429 : 503, headers, now)
 
 /**
- * Milliseconds since 1970 of a date in a header; NaN where it is none. Dates are in GMT, also in the form of asctime,
- * which names no zone (RFC 9110, section 5.6.7).
+ * Parses a date in a header as milliseconds since 1970; NaN if it is not a date. Dates are in GMT, even in asctime
+ * format, which has no zone (RFC 9110, section 5.6.7).
  */
 export const parseHeaderDate = (text = ''): number => {
   const namesZone = /([a-z]|[+-]\d\d:?\d\d)\s*$/i.test(text)

@@ -6,16 +6,16 @@ import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, isTlsCode, isTokenError, outageKind } from '../error'
 import type { ResponseHeaders } from './request'
 
-/** An earlier attempt of the same request: how it failed, and the milliseconds waited after it. */
+/** An earlier attempt of the same request: its error, and the milliseconds waited after it. */
 export type FailedAttempt = { readonly error: ApiError; readonly delay: number }
 
-/** After how many milliseconds a failed request is sent again; none: never. */
+/** The delay in milliseconds before a failed request is sent again; none means never. */
 export type RetryPolicy = (error: ApiError, earlier: ReadonlyArray<FailedAttempt>) => Option<number>
 
 export type RetryLimits = {
-  /** How often a request that meets faults is sent; a 429 does not count. */
+  /** How often a failing request is sent; a 429 does not count. */
   readonly maxAttempts: number
-  /** The longest that one request waits in total; milliseconds. */
+  /** How long one request may wait in total, in milliseconds. */
   readonly maxWait: number
 }
 
@@ -23,13 +23,13 @@ const firstDelay = 500
 const maxDelay = 60_000
 
 /**
- * The delay after a failure that `earlier` ones of its kind came before, milliseconds; `random` from 0 to 1 is the
- * jitter.
+ * The delay in milliseconds after a failure with `earlier` failures of the same class before it; `random` from 0 to 1
+ * is the jitter.
  */
 const retryDelay = (earlier: number, random: number): number =>
   Math.min(maxDelay, firstDelay * 2 ** earlier) * (0.5 + random / 2)
 
-/** Codes of failures before the request was sent, so that it may be sent again even if it is not idempotent. */
+/** Codes of failures before the request was sent. Such a request may be sent again even if it is not idempotent. */
 const connectErrorCodes = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -39,30 +39,27 @@ const connectErrorCodes = new Set([
   'ENETUNREACH',
 ])
 
-/** Whether the service may have received a request to which no response came. */
+/** True if the service may have received a request that got no response. */
 export const mayHaveArrived = ({ code }: Extract<ApiError, { _tag: 'Network' }>): boolean =>
   !connectErrorCodes.has(code)
 
-/** Whether a response is a redirect that names no address: a fault of a gateway, and nothing to configure. */
+/** True for a redirect without an address: a gateway's fault, not a matter of configuration. */
 export const isStrayRedirect = (status: number, { location = '' }: ResponseHeaders): boolean =>
   status >= 300 && status < 400 && (status === 304 || location.trim() === '')
 
-/** Whether a status is of a redirect for the time being, as a gateway may answer during an outage. */
+/** True for the status of a temporary redirect, which a gateway may send during an outage. */
 export const isTemporaryRedirect = (status: number): boolean => [302, 303, 307].includes(status)
 
-/** Whether the service or the issuer of tokens asks to wait. */
+/** True if the service or the token issuer asks to wait. */
 export const isRateLimitError = (error: ApiError): boolean =>
   outageKind(error) === 'limit' || (error._tag === 'Token' && error.retryAfter !== undefined)
 
 type RetryClass = 'limit' | 'fault' | 'response' | 'final'
 
-/** The rule for an error inside a 200, as for one with the status that it tells. */
+/** An error inside a 200 follows the rule of the status that it reports. */
 const outageRules = { limit: 'limit', outage: 'fault', none: 'response' } as const
 
-/**
- * Which rule applies to an error: that of a rate limit, of a fault of network or service, of an unusable response, or
- * no retry.
- */
+/** The rule for an error: rate limit, fault of network or service, unusable response, or no retry. */
 const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
   switch (error._tag) {
     case 'Network':
@@ -97,10 +94,11 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
 }
 
 /**
- * A request that meets network faults, 408, 5xx or a redirect for the time being is sent `maxAttempts` times if it is
- * idempotent or was never sent; one with unusable responses three times; one answered 429 until `maxWait` is used up.
- * An idempotent one to which a 200 tells an outage or a rate limit counts as answered so. Delays double from 0.5 to 60
- * s, with jitter, and come on top of what the service asks to wait.
+ * Decides how often a request is repeated. After network faults, 408, 5xx or a temporary redirect, it is sent
+ * `maxAttempts` times if it is idempotent or was never sent. After unusable responses, it is sent three times. After a
+ * 429, it is repeated until `maxWait` is used up. If an idempotent request gets a 200 that reports an outage or a rate
+ * limit, the rule for that error applies. Delays double from 0.5 to 60 s, with jitter, and are added to the wait that
+ * the service requests.
  */
 export const createRetryPolicy =
   ({ maxAttempts, maxWait }: RetryLimits, random: () => number) =>
@@ -121,7 +119,7 @@ export const createRetryPolicy =
     }
   }
 
-/** Runs `effect` until it succeeds or `policy` gives up; `wait` waits before the next attempt. */
+/** Runs `effect` until it succeeds or `policy` gives up. `wait` waits before the next attempt. */
 export const retryRequest =
   (policy: RetryPolicy, wait: (failed: FailedAttempt) => TaskEither<never, void>) =>
   <A>(effect: TaskEither<ApiError, A>): TaskEither<ApiError, A> => {

@@ -27,7 +27,7 @@ const collectTexts = (value: unknown): ReadonlyArray<string> =>
       ? Object.values(value).flatMap(collectTexts)
       : []
 
-/** The masked message of the documented error body; empty where the body is another one. */
+/** The masked message in a body in the documented error format; empty for any other body. */
 const readErrorMessage = (body: Buffer, hidden: ReadonlyArray<string>): string => {
   try {
     const { status } = JSON.parse(body.subarray(0, 100_000).toString('utf8'))
@@ -39,8 +39,8 @@ const readErrorMessage = (body: Buffer, hidden: ReadonlyArray<string>): string =
 }
 
 /**
- * The error of a response with an error status or a redirect. `hidden`: secrets and the texts of the request, which the
- * body may repeat.
+ * The error for a response with an error status or a redirect. `hidden`: secrets and the strings of the request, which
+ * the body may repeat.
  */
 const toHttpError = (
   { status, headers, body, forwarder }: HttpResponse,
@@ -66,22 +66,22 @@ const toHttpError = (
 
 /** Called as requests are sent. */
 export type RequestObserver = {
-  /** A request is sent, one for a token included. */
+  /** Called for every request, including token requests. */
   readonly onSend?: () => void
   /** A token was issued. */
   readonly onToken?: (report: TokenReport) => void
-  /** A response came; `millis` from sending to its last byte. */
+  /** Called for every response. `millis`: from sending to the last byte. */
   readonly onRequest?: (request: {
     readonly operation: string
     readonly status: number
     readonly millis: number
     readonly headers: ResponseHeaders
   }) => void
-  /** A request will be sent again after `delay` milliseconds. */
+  /** Called before a request is sent again after `delay` milliseconds. */
   readonly onRetry?: (retry: { readonly operation: string; readonly error: ApiError; readonly delay: number }) => void
-  /** Something about the connection that a person should know; each is reported once. */
+  /** Called with something that a person should know about the connection. Each notice is sent once. */
   readonly onNotice?: (message: string) => void
-  /** The service asks to wait; `until` in milliseconds since 1970. */
+  /** Called if the service asks to wait. `until`: milliseconds since 1970. */
   readonly onWait?: (until: number) => void
 }
 
@@ -92,13 +92,13 @@ type SendOptions = {
   readonly transport: Pick<Transport, 'exchange'>
   readonly retryLimits: RetryLimits
   readonly clock: Clock
-  /** Texts that no error may hold. */
+  /** Strings that must not appear in any error. */
   readonly secrets: ReadonlyArray<string>
   readonly observer: RequestObserver
 }
 
 /**
- * The service's clock when it began to answer: the Date of the response minus its duration; unknown for a cached
+ * The service's clock when it began to answer: the Date of the response minus its duration. Unknown for a cached
  * response.
  */
 const serverTime = ({ headers, millis }: HttpResponse): number | undefined => {
@@ -112,25 +112,30 @@ const toRawResponse = (response: HttpResponse): RawResponse => {
   return { body, ...defined({ release, hasNoContent, servedAt: serverTime(response) }) }
 }
 
-/** The status of an error; 401 where a body with status 200 reports it. Other codes of a body are about the request. */
+/**
+ * The status of an error, or 401 if a body with status 200 reports a token error. Other codes in a body are about the
+ * request.
+ */
 const statusOf = (error: ApiError): number =>
   error._tag === 'Http' ? error.status : isTokenError(error) ? 401 : Number.NaN
 
 /**
- * Whether an error may mean that the token expired. The transparency operations (header Access-Token) answer 401 then;
- * what the others answer is not documented, so for them it may be 400, 401 or 403. Deployments have been seen to report
- * it inside a 200, with a code that is not documented either; it is believed where the request may be sent twice. An
- * outage or a rate limit reported so is none: another token does not help.
+ * True if an error may mean that the token expired. The transparency operations (header Access-Token) then answer 401.
+ * For the others this is not documented, so it may be 400, 401 or 403. Some deployments report it inside a 200, with an
+ * undocumented code; that counts only if the request may be sent twice. An outage or a rate limit reported inside a 200
+ * does not count, because another token would not help.
  */
 const isTokenExpiry = (header: string, idempotent: boolean, error: ApiError): boolean => {
   if (error._tag === 'Application' && idempotent) return outageKind(error) === undefined
   return header === 'Access-Token' ? statusOf(error) === 401 : [400, 401, 403].includes(statusOf(error))
 }
 
-/** How old a token must be for the error to mean that it expired, milliseconds; a 401 is always about the token. */
+/**
+ * The minimum age of a token, in milliseconds, for the error to mean that it expired. A 401 is always about the token.
+ */
 const minTokenAge = (error: ApiError): number => (statusOf(error) === 401 ? 0 : 60_000)
 
-/** Turns an error that asks for a wait beyond `limit` into one that says so. */
+/** Replaces an error that asks for a wait beyond `limit` by an error that says so. */
 const limitWait =
   (limit: number) =>
   (error: ApiError): ApiError =>
@@ -139,8 +144,8 @@ const limitWait =
       : error
 
 /**
- * An application error may repeat texts of the request; the headers beside an outage or a rate limit may say how long
- * to wait.
+ * Completes an application error: removes strings of the request that it may repeat, and adds the wait from the headers
+ * of an outage or rate limit.
  */
 const completeApplicationError =
   ({ headers }: HttpResponse, now: number, hidden: () => ReadonlyArray<string>) =>
@@ -152,15 +157,15 @@ const completeApplicationError =
     return { ...masked, ...defined({ retryAfter }) }
   }
 
-/** A request of an operation, as it is sent again and again until it has its answer. */
+/** A request of an operation, through all its attempts until it is answered. */
 type Call<O> = {
   readonly route: Pick<Route<unknown, O>, 'name' | 'response' | 'idempotent'>
   readonly request: HttpRequest
-  /** The texts of the request, which no error may repeat. */
+  /** The strings in the request, which must not appear in errors. */
   readonly sentTexts: () => ReadonlyArray<string>
 }
 
-/** Sends a request once, with a token or without. */
+/** Sends a request once, with or without a token. */
 const exchange = <O>(options: SendOptions, call: Call<O>, header?: string, token?: string): TaskEither<ApiError, O> => {
   const { baseUrl, transport, clock, secrets, observer } = options
   const { route, request, sentTexts } = call
@@ -185,20 +190,20 @@ const exchange = <O>(options: SendOptions, call: Call<O>, header?: string, token
 }
 
 /**
- * Why a request with a token is sent again: how often a token was refused, how often it had expired before its turn
- * came, and the wait before the next attempt.
+ * Why a request with a token is sent again: how often a token was refused or had expired before its turn, and the wait
+ * before the next attempt.
  */
 type Repetition = { readonly refusals: number; readonly expiries: number; readonly wait?: FailedAttempt }
 
-/** Then the request is sent as it is, and the service says what is wrong. */
+/** After that, the request is sent anyway, and the service says what is wrong. */
 const maxExpiries = 3
 
-/** A service of several hosts may know a new token some hundred milliseconds after its issue only. */
+/** A service with several hosts may not recognize a new token for some hundred milliseconds. */
 const newTokenWait = 2_000
 
 /**
- * What follows on an error. A token that is refused is replaced by another one; where that is refused, too, it may be
- * too new, and the request waits once. After a third refusal the credentials are wrong.
+ * Decides what follows an error. A refused token is replaced. If the new one is refused too, it may be too new, so the
+ * request waits once. After a third refusal, the credentials are wrong.
  */
 const afterError = <O>(
   { token }: SendOptions,
@@ -216,8 +221,8 @@ const afterError = <O>(
 }
 
 /**
- * Sends a request when its turn has come; a Left inside where another attempt must follow. A token that expired before
- * is not sent, so that turn is not used.
+ * Sends a request when its turn comes. An inner Left means that another attempt must follow. If the token has expired
+ * by then, it is not sent and the turn goes unused.
  */
 const exchangeInTurn = <O>(
   options: SendOptions,
@@ -255,7 +260,7 @@ const waitForRetry =
       return clock.wait(delay)()
     })
 
-/** Sends a request with a token, until its answer says something else than that the token was refused. */
+/** Sends a request with a token until the answer is something other than a refusal of the token. */
 const exchangeWithToken = <O>(
   options: SendOptions,
   call: Call<O>,
@@ -270,9 +275,9 @@ const exchangeWithToken = <O>(
   )
 
 /**
- * SendRequest over HTTP. Each attempt gets its token, whose exchange takes a turn of its own, and then waits for the
- * throttle; the retry policy says whether another follows. So the service and the issuer of tokens together see no more
- * requests than configured.
+ * SendRequest over HTTP. Each attempt gets a token and then waits for the throttle; a token exchange takes its own
+ * turn. The retry policy decides if another attempt follows. So the service and the token issuer together never see
+ * more requests than configured.
  */
 export const createSend = (options: SendOptions): SendRequest => {
   const { baseUrl, throttle, retryLimits, clock } = options

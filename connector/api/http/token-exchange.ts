@@ -17,34 +17,34 @@ import { parseHeaderDate, parseOutageWait, parseRetryAfter } from './retry-after
 import { parseLifetime } from './token-expiry'
 import type { HttpResponse } from './transport'
 
-/** No token before the config is corrected; `status` is that of the response. */
+/** There will be no token until the config is corrected. `status` is that of the response. */
 export const tokenConfigError = (message: string, status?: number): ApiError => ({
   _tag: 'Token',
   cause: configFailure(message),
   ...defined({ status }),
 })
 
-/** Whether a header can carry the token: printable ASCII, and not empty. */
+/** True if a header can carry the token: printable ASCII and not empty. */
 export const isHeaderValue = (token: string): boolean => /^[\x20-\x7e]+$/.test(token)
 
-/** How a token is issued; all of it is configured, since the service's specification does not give it. */
+/** How a token is issued. All of it is configured, because the service's specification does not describe it. */
 export type TokenExchange = {
   readonly application_id: string
   readonly application_secret: string
-  /** A full address. */
+  /** A complete URL. */
   readonly token_url: string
   readonly token_request?: {
     readonly encoding?: 'json' | 'form' | 'basic'
     readonly id_field?: string
     readonly secret_field?: string
-    /** A name, or names joined by dots. */
+    /** The name of the field, or several names joined by dots. */
     readonly token_field?: string
-    /** The field with the time of expiry, or the lifetime in seconds. */
+    /** The field with the expiry time, or with the lifetime in seconds. */
     readonly expires_in_field?: string
   }
 }
 
-/** The address that a configured `token_url` means: a path, as the default is one, is appended to that of base_url. */
+/** The URL for a configured `token_url`. A path, like the default, is appended to that of base_url. */
 export const resolveTokenUrl = (base: URL, tokenUrl = issueToken.path): string => {
   if (!tokenUrl.startsWith('/')) return tokenUrl
   const [path = '', query = ''] = tokenUrl.split(/(?=\?)/)
@@ -61,20 +61,20 @@ export type TokenForm = {
   readonly secret_field: string
 }
 
-/** The configured form, completed by what published deployments accept. */
+/** The configured form, with the defaults of published deployments. */
 export const tokenForm = ({ token_request = {} }: TokenExchange): TokenForm => ({
   encoding: token_request.encoding ?? 'form',
   id_field: token_request.id_field ?? 'appId',
   secret_field: token_request.secret_field ?? 'appSecret',
 })
 
-/** Times in milliseconds; `issuedAt` in ticks of the clock. */
+/** Times are in milliseconds; `issuedAt` is in ticks of the clock. */
 export type AccessToken = {
   readonly token: string
   readonly issuedAt: number
-  /** The expiry as the answer gives it; undefined where it gives none. */
+  /** The expiry from the answer; undefined if there is none. */
   readonly expiry: unknown
-  /** Undefined where the expiry makes no sense. */
+  /** Undefined if the expiry makes no sense. */
   readonly lifetime: number | undefined
 }
 
@@ -114,10 +114,7 @@ export const encodeTokenRequest = (exchange: TokenExchange): HttpRequest => {
   }
 }
 
-/**
- * The error of an exchange without a response that can be read; a certificate that is not trusted is an error of the
- * config.
- */
+/** The error of an exchange without a readable response. An untrusted certificate is a config error. */
 export const toTokenError = (
   { token_url }: TokenExchange,
   error: ApiError & { readonly _tag: 'Network' | 'Encoding' },
@@ -128,7 +125,7 @@ export const toTokenError = (
   return { _tag: 'Token', cause, ...(cause._tag === 'Config' ? {} : { code: error.code }) }
 }
 
-/** The issuer of tokens as messages name it, with the proxy that may have answered instead. */
+/** The token issuer's name for messages, with the proxy that may have answered instead. */
 const describeIssuer = ({ token_url }: TokenExchange, forwarder: string | undefined): string => {
   const { origin } = new URL(token_url)
   return forwarder === undefined ? origin : `${origin}, or ${forwarder} before it`
@@ -151,7 +148,7 @@ const redirection = (issuer: string, { status, forwarder }: HttpResponse): ApiEr
   ...defined({ isUnreadable: isTemporaryRedirect(status) || undefined }),
 })
 
-/** The error that the status of a response means; undefined for a success. */
+/** The error for the status of a response; undefined for a success. */
 const statusError = (issuer: string, response: HttpResponse, now: number): ApiError | undefined => {
   const { status, headers } = response
   if (status === 408 || status === 429 || status >= 500 || isStrayRedirect(status, headers)) {
@@ -172,7 +169,7 @@ const statusError = (issuer: string, response: HttpResponse, now: number): ApiEr
   return status >= 400 ? refusal(issuer, status) : undefined
 }
 
-/** The error that the member `status` of a body means; undefined for a success, and without one. */
+/** The error in the member `status` of a body; undefined for a success or if there is no status. */
 const outcomeError = (
   issuer: string,
   { status, headers }: HttpResponse,
@@ -190,7 +187,7 @@ const outcomeError = (
   }
 }
 
-/** The token in a response of `token_url`, or an error that says who must act. */
+/** Reads the token from a response of `token_url`. The error says who must act. */
 export const decodeToken =
   (exchange: TokenExchange, clock: Pick<Clock, 'now' | 'ticks'>) =>
   (response: HttpResponse): E.Either<ApiError, AccessToken> => {

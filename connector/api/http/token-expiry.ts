@@ -2,7 +2,7 @@ const dayMs = 86_400_000
 const zonelessTime = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
 const zonedTime = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/i
 
-/** The time of an expiry, in milliseconds since 1970; a text without a zone is in UTC. NaN for any other text. */
+/** Parses an expiry time, in milliseconds since 1970. A time without a zone is in UTC. NaN for any other text. */
 const parseExpiryTime = (text: string): number =>
   zonelessTime.test(text)
     ? Date.parse(`${text.replace(' ', 'T')}Z`)
@@ -10,11 +10,12 @@ const parseExpiryTime = (text: string): number =>
       ? Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)(\d\d)$/, '$1:$2'))
       : Number.NaN
 
-/** How an expiry is written; each is read in its own way. */
+/** The formats of an expiry. */
 type ExpiryFormat = 'seconds' | 'epoch seconds' | 'epoch milliseconds' | 'a time without a zone' | 'a time'
 
 /**
- * The format of an expiry, and its number or time in milliseconds; undefined where it is none. A number may be a text.
+ * The format of an expiry, and its number or time in milliseconds; undefined if it is invalid. A number may be a
+ * string.
  */
 const readExpiry = (expiry: unknown): readonly [format: ExpiryFormat, value: number] | undefined => {
   const text = typeof expiry === 'string' ? expiry.trim() : typeof expiry === 'number' ? String(expiry) : ''
@@ -29,9 +30,9 @@ const readExpiry = (expiry: unknown): readonly [format: ExpiryFormat, value: num
 export const expiryFormat = (expiry: unknown): ExpiryFormat | undefined => readExpiry(expiry)?.[0]
 
 /**
- * The lifetime in milliseconds that a token's expiry means: seconds, epoch seconds, epoch milliseconds, or an ISO 8601
- * time; a number may be a text. `now` is the service's clock. Undefined for a time that has passed or is more than a
- * day away, and for anything else; a lifetime in seconds counts as a day at most.
+ * The lifetime of a token in milliseconds, from its expiry: seconds, epoch seconds, epoch milliseconds, or an ISO 8601
+ * time. A number may be a string. `now` is the service's clock. Undefined for a time that has passed or is more than a
+ * day away, and for anything else. A lifetime in seconds is capped at a day.
  */
 export const parseLifetime = (expiry: unknown, now: number): number | undefined => {
   const [format, value] = readExpiry(expiry) ?? ['seconds', Number.NaN]

@@ -20,21 +20,18 @@ import type { HttpResponse } from './transport'
 
 /** Where access tokens come from. */
 export type TokenSource = {
-  /**
-   * A token that is valid for a while; where there is none, a new one, whose exchange waits for its turn as every
-   * request does.
-   */
+  /** A valid token. If there is none, gets a new one; the exchange waits for its turn like any request. */
   readonly getToken: TaskEither<ApiError, string>
-  /** The token that a request sent now can carry; undefined if it has expired. */
+  /** The token for a request that is sent now; undefined if it has expired. */
   readonly validToken: () => string | undefined
   /**
-   * The service refused `token`: forgets it if it is at least `minAge` milliseconds old; true where `getToken` now
-   * gives another one.
+   * The service refused `token`. Drops it if it is at least `minAge` milliseconds old. Returns true if `getToken` will
+   * now give a different token.
    */
   readonly refuse: (token: string, minAge: number) => boolean
 }
 
-/** The configured token, which the user renews. */
+/** A configured token, which the user renews. */
 export const createStaticTokenSource = (token: string): TokenSource => ({
   getToken: isHeaderValue(token.trim())
     ? TE.right(token.trim())
@@ -47,31 +44,31 @@ export const createStaticTokenSource = (token: string): TokenSource => ({
   refuse: () => false,
 })
 
-/** How long before its expiry a token is renewed: 5 minutes, but at most a quarter of its lifetime; milliseconds. */
+/** How long before its expiry a token is renewed, in milliseconds: 5 minutes, but at most a quarter of its lifetime. */
 const renewalReserve = (lifetime: number): number => Math.min(300_000, lifetime / 4)
 
 /**
- * The lifetime of a token whose expiry is unknown, as published deployments have it: it is renewed after 25 minutes.
+ * The assumed lifetime of a token without a known expiry, as in published deployments. It is renewed after 25 minutes.
  */
 const unknownLifetime = 1_800_000
 
-/** How a token was issued, and how long it is used; milliseconds. */
+/** How a token was issued, and how long it is used, in milliseconds. */
 export type TokenReport = {
   readonly form: TokenForm
-  /** The expiry as the answer gives it; undefined where it gives none. */
+  /** The expiry from the answer; undefined if there is none. */
   readonly expiry: unknown
-  /** Undefined where it is not known. */
+  /** Undefined if unknown. */
   readonly lifetime: number | undefined
-  /** After how long the token is renewed. */
+  /** The time after which the token is renewed. */
   readonly renewal: number
 }
 
 type ExchangeOptions = {
-  /** Receives each token that is issued, without the token itself. */
+  /** Receives a report about each issued token, without the token itself. */
   readonly onToken?: ((report: TokenReport) => void) | undefined
   /** Runs an exchange when the rate limit allows it. */
   readonly waitForTurn?: Throttle['run']
-  /** Receives what the user should know about the exchange; each message once. */
+  /** Receives what the user should know about the exchange. Each message is sent once. */
   readonly notify?: ((message: string) => void) | undefined
 }
 
@@ -104,9 +101,9 @@ const describeStrangeExpiry = ({ token_request = {} }: TokenExchange): string =>
   'day from now, so the token is renewed after 25 minutes.'
 
 /**
- * Tokens in exchange for the application's id and secret. A token is used while it is valid by a clock that only runs
- * forward and is renewed ahead of its expiry, with one exchange at a time for all requests that wait for it. While the
- * issuer is down it is used to its end.
+ * Exchanges the application's id and secret for tokens. A token's validity is measured by a monotonic clock. It is
+ * renewed ahead of its expiry, with one exchange at a time for all waiting requests. If the issuer is down, the token
+ * is used until it expires.
  */
 export const createExchangeTokenSource = (
   exchange: TokenExchange,
@@ -118,7 +115,7 @@ export const createExchangeTokenSource = (
   let renewal: Promise<E.Either<ApiError, string>> | undefined
   let hasNotified = false
 
-  /** The current token while more than `reserve` of its lifetime is left; milliseconds. */
+  /** The current token, if more than `reserve` of its lifetime is left, in milliseconds. */
   const validFor = (reserve: (lifetime: number) => number): string | undefined => {
     if (current === undefined) return undefined
     const { token, issuedAt, lifetime = unknownLifetime } = current

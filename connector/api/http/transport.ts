@@ -13,12 +13,12 @@ import type { Clock } from './rate-limit'
 import type { HttpRequest, ResponseHeaders } from './request'
 
 /**
- * What we ask for. Every other encoding is refused before a decoder exists: an answer in Brotli can write outside the
- * memory of the decoder in a Node that lacks the fix of CVE-2026-111497.
+ * The encodings that we request. Any other encoding is rejected before a decoder is created: in a Node without the fix
+ * for CVE-2026-111497, a Brotli answer can make the decoder write outside its memory.
  */
 const acceptedEncodings = 'gzip, deflate'
 
-/** The encodings that a header `Content-Encoding` names; none for a body that comes as it is. */
+/** The encodings named by the header `Content-Encoding`; none for a body that is not encoded. */
 const parseEncodings = (header: string): ReadonlyArray<string> =>
   header
     .toLowerCase()
@@ -26,12 +26,12 @@ const parseEncodings = (header: string): ReadonlyArray<string> =>
     .map((encoding) => encoding.trim())
     .filter((encoding) => encoding !== '' && encoding !== 'identity')
 
-/** A missing end of the compressed data passes, as it does in browsers: a body that lacks something is no JSON. */
+/** Compressed data without its end is accepted, as in browsers. An incomplete body is not valid JSON anyway. */
 const zlibOptions = { finishFlush: constants.Z_SYNC_FLUSH }
 
 /**
- * Deflate with the zlib header that the standard asks for, whose first byte ends in 8, or without, as some servers send
- * it.
+ * Decodes deflate with the zlib header that the standard requires, whose first byte ends in 8, or without it, as some
+ * servers send it.
  */
 const createDeflateDecoder = async (body: Readable, signal: AbortSignal): Promise<Transform> => {
   await once(body, 'readable', { signal })
@@ -40,7 +40,7 @@ const createDeflateDecoder = async (body: Readable, signal: AbortSignal): Promis
   return start === null || ((start[0] ?? 0) & 15) === 8 ? createInflate(zlibOptions) : createInflateRaw(zlibOptions)
 }
 
-/** The body as it was before it was encoded; undefined for an encoding that was not asked for, and for several. */
+/** The decoded body; undefined for an encoding that was not requested, and for several encodings. */
 const decodeBody = async (
   body: Readable,
   [encoding, ...more]: ReadonlyArray<string>,
@@ -49,33 +49,32 @@ const decodeBody = async (
   if (encoding === undefined) return body
   if (more.length > 0 || !['gzip', 'x-gzip', 'deflate'].includes(encoding)) return undefined
   const decoder = encoding === 'deflate' ? await createDeflateDecoder(body, signal) : createUnzip(zlibOptions)
-  // Whoever reads the decoder learns of an error.
+  // Errors reach the reader of the decoder.
   return pipeline(body, decoder, () => undefined)
 }
 
-/** A response of any status; `millis` from sending to its last byte. */
+/** A response with any status. `millis`: from sending to the last byte. */
 export type HttpResponse = {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly body: Buffer
-  /** Call it when `body` is no longer read: its memory is used again. */
+  /** Call it when `body` is no longer read, so that its memory can be reused. */
   readonly release?: () => void
   readonly millis: number
-  /** The proxy that forwarded the request, and may have answered itself; for messages. */
+  /** The proxy that forwarded the request and may have answered itself, for messages. */
   readonly forwarder?: string
 }
 
 /** Sends a request once. */
 export type Transport = {
   readonly exchange: (request: HttpRequest) => TaskEither<ApiError, HttpResponse>
-  /** Closes every connection. */
   readonly close: () => void
 }
 
 type TransportOptions = {
   readonly connectSeconds: number
   /**
-   * From sending to the last byte of the response, so that a service that sends byte by byte does not hold a request
+   * Covers the time from sending to the last byte, so that a service that sends byte by byte does not block a request
    * forever.
    */
   readonly responseSeconds: number
@@ -85,7 +84,7 @@ type TransportOptions = {
 
 const networkError = (code: string, message: string): ApiError => ({ _tag: 'Network', code, message })
 
-/** Headers by lower-case name; the values of a header that came more than once are joined by commas. */
+/** Headers by lower-case name. The values of a repeated header are joined by commas. */
 const joinHeaders = (headers: object): ResponseHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
 
@@ -101,11 +100,11 @@ type Shared = {
 }
 
 /**
- * A request by the adapter that axios exports, for a body that goes out and comes in as it is, and with any status. The
- * rest of axios merges configurations and transforms bodies: a twentieth of the time of a read of 60,000 reviews.
+ * Sends a request through the adapter that axios exports, with raw bodies and any status. The rest of axios merges
+ * configurations and transforms bodies, which would take a twentieth of the time for reading 60,000 reviews.
  */
 const createSender = () => {
-  // Loaded with the first client: a command that sends no request starts without it.
+  // Loaded with the first client, so that a command without requests starts without it.
   const axios: typeof import('axios') = require('axios')
   const send = axios.getAdapter('http')
   const commonHeaders = axios.AxiosHeaders.from({
@@ -118,7 +117,7 @@ const createSender = () => {
       responseType: 'stream',
       maxRedirects: 0,
       validateStatus: null,
-      // axios would decode Brotli, asked for or not.
+      // Otherwise axios would decode Brotli, requested or not.
       decompress: false,
       ...request,
       headers: axios.AxiosHeaders.concat(commonHeaders, headers),
@@ -127,7 +126,7 @@ const createSender = () => {
 
 type Headers = Readonly<Record<string, string>>
 
-/** An error of axios holds the headers with the token, so none leaves this file. */
+/** An axios error holds the headers with the token, so none leaves this file. */
 const toError = (
   { options, stop, redact }: Shared,
   error: unknown,
@@ -152,7 +151,7 @@ const toError = (
 
 type Received = { readonly status: number; readonly headers: object; readonly data: Readable }
 
-/** The response; one with an error status counts by that alone if its body has an encoding that was not asked for. */
+/** Receives the response. If it has an error status and an encoding that was not requested, only the status counts. */
 const receive = async (
   { options, buffers, clock, redact }: Shared,
   { status, headers: received, data }: Received,
@@ -182,7 +181,7 @@ const receive = async (
   return E.right({ status, headers, body, release, millis: clock.ticks() - sentAt, ...from })
 }
 
-/** Sends a request, and aborts it where its answer is late or the client is closed. */
+/** Sends a request. Aborts it if its answer is late or the client is closed. */
 const exchange = async (
   shared: Shared,
   { method, url, headers, body }: HttpRequest,
@@ -216,8 +215,8 @@ const exchange = async (
 }
 
 /**
- * HTTP with connections kept alive. Redirects are not followed, since the token must not go to another host. `stop`
- * aborts the requests under way; `redact` masks the messages of errors.
+ * HTTP over keep-alive connections. Redirects are not followed, because the token must not go to another host. `stop`
+ * aborts the requests in progress; `redact` masks error messages.
  */
 export const createTransport = (
   options: TransportOptions,

@@ -14,7 +14,7 @@ export type Rating = t.TypeOf<typeof Rating>
 export const OverallRating = optionalAttributes({
   name: describeAttribute('What was rated')(t.string),
   value: describeAttribute('Mean rating, 0 to 5')(t.number),
-  categoryResponseCount: describeAttribute('How many ratings the mean is of')(Int64),
+  categoryResponseCount: describeAttribute('Number of ratings in the mean')(Int64),
   questionRatings: describeAttribute('Mean rating of each question')(t.readonlyArray(Rating)),
   ratingDistribution: describeAttribute('How many surveys gave each rating')(
     t.readonlyArray(

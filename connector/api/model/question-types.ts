@@ -1,6 +1,6 @@
 /**
- * The question types of the specification's reference lists, by what their answers are. promoter: how likely someone is
- * to recommend, from 0 to 10. A service may have other types, of whose answers nothing is known.
+ * The question types in the specification's reference lists, by class of answer. promoter: how likely someone is to
+ * recommend, from 0 to 10. A service may have other types, whose answers are unknown.
  */
 const typesByKind = {
   promoter: ['Promoter (Radio)', 'Promoter Question (Radio)'],
@@ -78,7 +78,7 @@ const typesByKind = {
 
 export type QuestionKind = keyof typeof typesByKind
 
-/** The kind of answer by question type in lower case. */
+/** The class of answer by lower-case question type. */
 export const questionKinds: Readonly<Record<string, QuestionKind>> = Object.fromEntries(
   Object.entries(typesByKind).flatMap(([kind, types]) =>
     types.map((type) => [type.toLowerCase(), kind as QuestionKind]),

@@ -23,7 +23,7 @@ export const DeletedExportRequest = t.intersection([
 ])
 export type DeletedExportRequest = t.TypeOf<typeof DeletedExportRequest>
 
-/** The filter that an export applied; what the request left out is its default or missing. */
+/** The filter that an export applied. What the request left out has its default or is missing. */
 export const ExportFilter = t.partial({
   clientId: annotate({ type: ['string', 'number', 'null'] })(t.union([t.string, t.number, t.null])),
   sources: t.union([t.readonlyArray(Int64), t.null]),
@@ -92,7 +92,7 @@ export const Engagement = optionalAttributes({
   engagementTime: describeAttribute('When it was sent')(Instant),
 })
 
-/** An exported review: id and modification time are always there, everything else may be null or missing. */
+/** An exported review. Id and modification time are always present; everything else may be null or missing. */
 export const Review = t.intersection(
   [
     t.type({
@@ -109,13 +109,13 @@ export const Review = t.intersection(
       avatar: describeAttribute('Entity in the hierarchy')(
         optionalAttributes({ ...namedResource, type: describeAttribute('Avatar type, such as Hospital')(t.string) }),
       ),
-      mentionTime: describeAttribute('When the user posted the review; for surveys the submission')(Instant),
-      rating: describeAttribute('0 to 5; 0 means the source has none or none was given')(t.number),
+      mentionTime: describeAttribute('When the user posted the review or submitted the survey')(Instant),
+      rating: describeAttribute('0 to 5; 0 means that the source has no ratings or that none was given')(t.number),
       reviewScore: describeAttribute('0.0 negative, 2.5 neutral, 5.0 positive: mean of the sentiment scores')(t.number),
       contents: describeAttribute('Questions and responses')(t.readonlyArray(Content)),
       taskDetails: describeAttribute('Closing-the-loop task')(TaskDetails),
       visitRecordId: describeAttribute('Campaign visit record id; an empty string means none')(t.string),
-      textAnalytics: describeAttribute('Output of a text-analytics component, as it came')(t.UnknownRecord),
+      textAnalytics: describeAttribute('Output of a text-analytics component, unchanged')(t.UnknownRecord),
       brand: describeAttribute('Brands of the avatar')(
         t.readonlyArray(
           optionalAttributes({

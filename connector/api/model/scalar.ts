@@ -1,10 +1,10 @@
 import * as t from 'io-ts'
 import { annotate, type JsonSchema, toInstant } from '../../cdk'
 
-/** The second that a time lies in, in the pattern of operations 1 to 3, yyyy-MM-dd'T'HH:mm:ss'Z'. */
+/** The second that contains a time, in the format of operations 1 to 3, yyyy-MM-dd'T'HH:mm:ss'Z'. */
 export const toSecondInstant = (millis: number): string => `${toInstant(millis).slice(0, -5)}Z`
 
-/** Adds the meaning of an attribute, which docs/streams.md and the catalog show. */
+/** Adds the description of an attribute for docs/streams.md and the catalog. */
 export const describeAttribute = (description: string) => annotate({ description })
 
 type Nullable<P extends t.Props> = { [K in keyof P]: t.UnionC<[P[K], t.NullC]> }
@@ -21,7 +21,7 @@ export const optionalAttributes = <P extends t.Props>(props: P): t.PartialC<Null
     ) as unknown as Nullable<P>,
   )
 
-/** A value that is text in a query or a form. */
+/** A value that is a string in a query or a form. */
 const textCodec = <A>(
   name: string,
   schema: JsonSchema,
@@ -54,5 +54,5 @@ export const BooleanText = textCodec('BooleanText', { type: 'boolean' }, isBoole
   text === 'true' ? true : text === 'false' ? false : undefined,
 )
 
-/** A list as repeated keys; a key that comes once is a list of one. */
+/** A list as repeated keys; a single key is a list of one. */
 export const TextList = textCodec('Texts', { type: 'array', items: { type: 'string' } }, isTextList, (text) => [text])

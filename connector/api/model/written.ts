@@ -2,7 +2,7 @@ import * as t from 'io-ts'
 import { annotate, Instant, Int64, Integer } from '../../cdk'
 import { describeAttribute, optionalAttributes } from './scalar'
 
-/** What a location has both where it is written and where it is listed. */
+/** The attributes of a location both when it is written and when it is listed. */
 const contactAttributes = {
   internalName: describeAttribute('Internal name')(t.string),
   phone: describeAttribute('Telephone number')(t.string),
@@ -42,10 +42,7 @@ export const Location = optionalAttributes({
 
 export type Location = t.TypeOf<typeof Location>
 
-/**
- * A location as the service lists it (`lookupLocations`), as far as deployments have been seen to. What no form is
- * known of is JSON text.
- */
+/** A location as published deployments list it (`lookupLocations`). Values of unknown structure are JSON text. */
 export const ManagedLocation = optionalAttributes({
   id: describeAttribute('Identifier at the service')(Int64),
   displayName: describeAttribute('Display name')(t.string),
@@ -76,8 +73,8 @@ export const LocationSyncResult = t.intersection(
 export type LocationSyncResult = t.TypeOf<typeof LocationSyncResult>
 
 /**
- * A visit in the body of `createVisitRecords`. All attributes are optional here, since the service reports a record
- * without a required one as Error.
+ * A visit in the body of `createVisitRecords`. All attributes are optional here, because the service itself reports a
+ * record without a required one as Error.
  */
 export const VisitRecord = annotate({ required: ['email', 'locationCode', 'npi'] })(
   optionalAttributes({
@@ -104,7 +101,7 @@ export const VisitRecord = annotate({ required: ['email', 'locationCode', 'npi']
 
 export type VisitRecord = t.TypeOf<typeof VisitRecord>
 
-/** Response of `createVisitRecords`: `records` has the visitRecordIds as keys. */
+/** Response of `createVisitRecords`. The keys of `records` are visitRecordIds. */
 export const VisitRecordResult = t.intersection(
   [
     t.type({

@@ -291,5 +291,6 @@ export const describeUnknownKey = (schema: JsonSchema, path: string): string => 
     nearest === undefined
       ? paths.find((other) => lastKey(other).toLowerCase() === lastKey(path).toLowerCase())
       : `${parent}${nearest}`
-  return `${path} is not a key of the config and has no effect${meant === undefined ? '' : ` (did you mean ${meant}?)`}.`
+  const hint = meant === undefined ? '' : ` (did you mean ${meant}?)`
+  return `${path} is not a key of the config and has no effect${hint}.`
 }

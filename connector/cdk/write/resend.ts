@@ -176,7 +176,8 @@ const replaceFile =
       if (!(await isFileAt(target, file)) || !(await isFileAt(copyPath, copy)))
         return E.left(
           transientFailure(
-            `Another run has replaced ${path} in the meantime, so this one left it alone. Run again; nothing is counted twice.`,
+            `Another run has replaced ${path} in the meantime, so this one left it alone. ` +
+              'Run again; nothing is counted twice.',
           ),
         )
       await rename(copyPath, target)

@@ -42,7 +42,7 @@ const statusMeanings = {
   400: 'Invalid request',
   401: 'Missing or invalid access token',
   403: 'The token lacks permission for the requested data',
-  413: 'More identifiers than the gateway lets pass',
+  413: 'More identifiers than the gateway allows',
   429: 'Request rate limit exceeded; Retry-After says for how long',
 } as const
 
@@ -99,8 +99,8 @@ export const describeService = (lookups: LookupRoutes = {}, kind: ServiceKind = 
       title: 'Feedback Data Service',
       version: '0.1.0-preview.1',
       description:
-        'As the sandbox serves it. The specification shows neither the token exchange, which is that of published ' +
-        'deployments, nor the lookups, whose form is the sandbox’s own.',
+        'As the sandbox serves it. The specification leaves out the token exchange, which follows published ' +
+        'deployments here, and the lookups, whose format is the sandbox’s own.',
     },
     paths,
     components: {

@@ -47,7 +47,7 @@ test('requests fail at once where Redis is out of reach, and the message has its
           _tag: 'Transient',
           message:
             `rate_limit.redis_url: Redis at 127.0.0.1:${port} cannot be reached ` +
-            '(ECONNREFUSED). Start it, or take redis_url out of the config.',
+            '(ECONNREFUSED). Start it, or remove redis_url from the config.',
         },
       }),
     )

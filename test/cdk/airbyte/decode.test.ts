@@ -172,7 +172,11 @@ describe('Airbyte lines for a destination', () => {
       [a, a, single('a', 1)],
       'Line 3 of the input is a state whose source counted 1 records of a since the previous state, but 2 arrived',
     ],
-    ['a stream without its records', [b, single('a', 5)], 'counted 5 records of a since the previous state, but 0 arrived'],
+    [
+      'a stream without its records',
+      [b, single('a', 5)],
+      'counted 5 records of a since the previous state, but 0 arrived',
+    ],
     ['too few for all streams', [a, b, global(3)], 'counted 3 records since the previous state, but 2 arrived'],
   ])('are held against the counts of the source: %s', async (_, lines, expected) => {
     const items = await summarizeInput(protocols.airbyte, two, lines)

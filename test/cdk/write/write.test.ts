@@ -712,7 +712,9 @@ describe('a run says why it ends:', () => {
   it('the dead letters cannot be written', async () => {
     const deadLetters = { add: () => undefined, flush: () => Promise.reject(new Error('ENOSPC')) }
     expect(await failuresOf([...things(1), state('s'), streamEnd()], { deadLetters })).toEqual([
-      configFailure('The dead-letter file cannot be written: ENOSPC. Free up space, or choose another dead_letter_path.'),
+      configFailure(
+        'The dead-letter file cannot be written: ENOSPC. Free up space, or choose another dead_letter_path.',
+      ),
     ])
   })
 
