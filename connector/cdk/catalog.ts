@@ -109,7 +109,7 @@ export const toSelections =
       return { name, syncMode, attributes, ...(minimumGeneration > 0 ? { replaces: true } : {}) }
     })
 
-/** Warns about requested cursors that are ignored, because each stream has a cursor of its own. */
+/** Warns about requested cursors that are ignored, because each stream has its own cursor. */
 export const describeOtherCursors = <Env>(
   streams: ReadonlyArray<Stream<Env>>,
   catalog: ConfiguredCatalog,

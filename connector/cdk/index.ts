@@ -1,20 +1,20 @@
 /**
- * The kit for connectors; it knows no service. In go the streams and sinks that a connector defines, a catalog, states,
- * and the lines of Airbyte or Singer. Out come the messages of a run: `readStreams` yields them, a protocol encodes
- * them into lines and decodes lines back into them, and `writeToSinks` sends their records to sinks. A protocol is a
- * folder and a row of `protocols`.
+ * The kit for connectors; it knows no service. Input: the streams and sinks that a connector defines, a catalog,
+ * states, and lines of Airbyte or Singer. Output: the messages of a run. `readStreams` yields them, a protocol encodes
+ * them into lines and decodes lines into them, and `writeToSinks` sends their records to sinks. A protocol is a folder,
+ * and a row of `protocols`.
  *
- * For a connector of its own (see examples/), package.json exports this index as `feedback-connector/cdk`:
+ * To write your own connector (see examples/), import this index as `feedback-connector/cdk`:
  * - codecs of values: `Int64`, `Integer`, `Instant`
  * - programs: `runSource`, `SourceDeclaration`; step by step `SourceProgram`, `consumeMessages`, `runProgram`
  * - streams: `defineStream`, `Stream`, `Reader`, `StreamRequest`, `ReaderEvent`, `encodeRow`, `pickAttributes`
  * - sinks: `defineSink`, `Sink`, `OpenSink`, `BatchAnswer`, `RecordVerdict`
- * - runs: `readStreams`, `ReadRun`, `writeToSinks`, `WriteRun`, `openDeadLetterFile`; what they say: `Message`, `Row`
+ * - runs: `readStreams`, `ReadRun`, `writeToSinks`, `WriteRun`, `openDeadLetterFile`; their messages: `Message`, `Row`
  * - protocols: `protocols`, `Protocol`, `decodeInput`; catalogs: `Catalog`, `ConfiguredCatalog`
  * - configuration: `textField`, `integerField`, … of config/fields, `createConfigFormat`, `loadConfig`
  * - feeds: `unfoldFeed`, `flatMapFeed`, …; failures: `configFailure`, `transientFailure`, `systemFailure`; schemas:
  *   `toJsonSchema`
- * The other names serve the rooms of this connector and may change.
+ * The other names are internal to this connector and may change.
  */
 export { takeUntilAbort } from './abort'
 export {

@@ -286,7 +286,7 @@ export const renderOpenTasks = ({ total, listed }: WorkList): Html =>
     : renderSection(
         'Open tasks',
         renderWork(
-          `Of all months. ${explainShown('oldest', maxShown.tasks, total)}`,
+          `From all months. ${explainShown('oldest', maxShown.tasks, total)}`,
           listed.slice(0, maxShown.tasks),
           ({ severity, rating }) =>
             [severity === null ? [] : `${severity} liability`, rating === null ? [] : `rating ${rating}`]

@@ -88,7 +88,7 @@ const renderGroups = (report: Report, name: GroupSectionName, more?: Html): Html
   const groups = report[name]
   if (groups.length === 0) return undefined
   const most = name === 'regions' || name === 'deleted_reviews' ? maxGroups[name] : maxGroups.others
-  const shown = groups.length > most ? `The ${most} of ${formatCount(groups.length)} ` : `All, first those `
+  const shown = groups.length > most ? `The ${most} of ${formatCount(groups.length)} ` : `All, starting with those `
   return renderSection(
     section.title,
     renderFigures(
@@ -141,11 +141,11 @@ const hasRanges = (report: Report): boolean =>
 const renderIntroduction = (report: Report): Html => {
   const { previous_month, file, time_zone, made_at, read_at } = report
   const times = [read_at, made_at].map((time) => formatMinute(time, time_zone))
-  return html`<p class="quiet">Figures are of the reviews mentioned in the month, beside those of
-${formatMonth(previous_month)} and the change. Answers and closed tasks are compared at the same age: 7 and 30 days
-after the mention, of the reviews that have had this time.${
-    hasRanges(report) ? ' A range stands where it is not known when some tasks were closed.' : ''
-  } Open work is as it stands now. ${file}, last read ${times[0]}, report made ${times[1]}, ${time_zone}.</p>`
+  return html`<p class="quiet">Figures cover the reviews mentioned in the month, compared with
+${formatMonth(previous_month)}. Answers and closed tasks are compared at the same age: 7 and 30 days after the mention,
+for reviews that are at least that old.${
+    hasRanges(report) ? ' A range means that it is not known when some tasks were closed.' : ''
+  } Open work is as of now. ${file}, last read ${times[0]}, report made ${times[1]}, ${time_zone}.</p>`
 }
 
 /** The report as one HTML page without other files. It forbids the browser to load anything. */

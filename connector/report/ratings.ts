@@ -72,7 +72,7 @@ export const renderLocationEstimates = (locations: ReadonlyArray<LocationEstimat
       : ` ${formatPlural(unrated, 'location')} without a rating ${unrated === 1 ? 'is' : 'are'} left out.`
   const table = (caption: string, rows: ReadonlyArray<Ranked>) => renderTable(caption, locationColumns(scale), rows)
   return html`<h3>Best and last by the ratings of all months</h3><p class="quiet">Each location starts with
-${priorRatings} ratings at the average of all reviews, so that a few ratings change its estimate little. The order is by
+${priorRatings} ratings at the average of all reviews, so a few ratings change its estimate little. They are ordered by
 the lower end of the range in which the true rating lies with a probability of 95 %.${unratedNote}</p>${
     hasAll
       ? table(`All ${formatCount(ranked.length)}, the best first`, ranked)

@@ -56,7 +56,7 @@ export const renderResponses = (responses: ReadonlyArray<FigureGroup>, { previou
           describeGroups(responses, 'reviews'),
           plotPair(responses, 'reviews', 50, (_, share) => formatShare(share)),
           {
-            below: `From a review to its first answer, of the reviews that have had 7 days. ${explainHatch(previous)}`,
+            below: `From review to first answer, for reviews that are at least 7 days old. ${explainHatch(previous)}`,
           },
         ),
       )

@@ -182,7 +182,7 @@ export const groupSections = {
     shown: ['reviews', 'share_negative', 'positive', 'neutral', 'negative', 'average_score'],
     order: 'sentiments',
     orderedBy: 'that reviewers mention most',
-    note: 'The share is of the reviews that say something negative of it; the counts are of single remarks.',
+    note: 'The share counts reviews that say something negative about it; the counts are of single remarks.',
   },
   deleted_reviews: {
     title: 'Deleted reviews',

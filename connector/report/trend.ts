@@ -104,7 +104,7 @@ export const renderTrend = (trend: ReadonlyArray<TrendMonth>, isOver: boolean): 
       { min: 0, axisLabel: { ...labelText, formatter: '{value} %' } },
       trend.map((point) => (point.share_answered_7 === null ? '-' : 100 * point.share_answered_7)),
     ),
-    { below: 'Of the reviews that have had 7 days.' },
+    { below: 'Of the reviews that are at least 7 days old.' },
   )
   return renderSection('Over time', html`<div class="three">${[counts, ratings, answers]}</div>`)
 }

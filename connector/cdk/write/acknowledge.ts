@@ -52,8 +52,8 @@ export type AckQueue = {
   readonly addState: (state: CheckpointMessage) => void
   readonly accept: (record: PendingRecord) => void
   /**
-   * Writes the dead letter. Returns the failure if the policy ends the run, or the stream if it has too many
-   * rejections. No state of such a stream then covers the record.
+   * Writes the dead letter. Returns a failure if the policy ends the run or, after too many rejections, the stream. No
+   * state of the stream then covers the record.
    */
   readonly reject: (record: PendingRecord, rejection: Rejection) => O.Option<Failure>
   /**
