@@ -44,7 +44,7 @@ const requireTableName = (option: string, text: string): string => {
   if (isTableName(text)) return text
   throw verbUsageError(
     'feedback audit',
-    `: --${option} must be a table as SQL names it, such as public.reviews, not ${text}.`,
+    `: --${option} must be the name of a table in SQL, such as public.reviews, not ${text}.`,
   )
 }
 
@@ -73,7 +73,7 @@ const statementCommand = defineCommand({
     table: {
       type: 'string',
       value: 'TABLE',
-      help: 'The table as SQL names it, such as public.reviews',
+      help: 'The name of the table in SQL, such as public.reviews',
       required: true,
     },
     dialect: {
@@ -92,7 +92,7 @@ const statementCommand = defineCommand({
     state: {
       type: 'string',
       value: 'FILE',
-      help: 'The state of the last load: compare with the service as of the time that it has reached',
+      help: 'The state of the last load; the comparison is as of the time that it reached',
     },
     cutoff: { type: 'string', value: 'TIME', help: 'Compare as of this time instead; without both, as of now' },
     deletions: {

@@ -13,7 +13,7 @@ export const diffCommand = defineCommand({
   summary: 'Shows the differences between two snapshots, or between two versions of a lake.',
   operands: 'A.duckdb B.duckdb | VERSION VERSION',
   options: {
-    lake: { ...placeOptions.lake, help: 'A DuckLake, whose versions of these numbers are compared' },
+    lake: { ...placeOptions.lake, help: 'A DuckLake; compares its versions with these numbers' },
     extensions: placeOptions.extensions,
     ...fileOptions,
     json: { type: 'boolean', help: 'Print the differences as JSON' },

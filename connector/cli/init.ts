@@ -30,7 +30,7 @@ const options = {
   out: { type: 'string', value: 'FILE', help: 'The file to write; default secrets/config.json' },
   'base-url': { type: 'string', value: 'URL', help: 'Address of the service' },
   'start-date': { type: 'string', value: 'DATE', help: 'Read reviews since this date or time, such as 2024-01-31' },
-  auth: { type: 'string', value: 'access_token|application', help: 'The kind of credentials; default access_token' },
+  auth: { type: 'string', value: 'access_token|application', help: 'The type of credentials; default access_token' },
   'application-id': { type: 'string', value: 'ID', help: 'With --auth application: its id' },
   'token-url': {
     type: 'string',

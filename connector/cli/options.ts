@@ -70,8 +70,8 @@ export const placeOptions = {
     type: 'string',
     value: 'LAKE',
     help:
-      "Instead of --db: a DuckLake by its catalogue, ducklake:postgres:dbname=… or ducklake:FILE; PostgreSQL's " +
-      'variables (PGHOST, PGPASSWORD …) apply',
+      'Instead of --db: a DuckLake, given by its catalogue, ducklake:postgres:dbname=… or ducklake:FILE; ' +
+      "PostgreSQL's variables (PGHOST, PGPASSWORD …) apply",
   },
   data: {
     type: 'string',

@@ -74,7 +74,7 @@ export const queryCommand = defineCommand({
       value: rowFormats.join('|'),
       help: 'Format of the rows; if left out, by the ending of --out, else a table',
     },
-    out: { type: 'string', value: 'FILE', help: 'Write them into this file; an existing one is replaced' },
+    out: { type: 'string', value: 'FILE', help: 'Write the rows into this file; an existing one is replaced' },
     spreadsheet: {
       type: 'boolean',
       help: 'With csv: add a byte order mark, and an apostrophe before text that a spreadsheet would run as a formula',

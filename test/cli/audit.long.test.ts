@@ -348,8 +348,8 @@ describe('feedback audit', () => {
   it.each([
     [['--stream', 'review', '--table', 't'], 'Did you mean reviews?'],
     [['--stream', 'entity_ratings', '--table', 't'], '--stream must be one of'],
-    [['--stream', 'reviews', '--table', 'a b; DROP TABLE c'], '--table must be a table as SQL names it'],
-    [['--stream', 'reviews', '--table', '"a\nDROP TABLE b"'], '--table must be a table as SQL names it'],
+    [['--stream', 'reviews', '--table', 'a b; DROP TABLE c'], '--table must be the name of a table in SQL'],
+    [['--stream', 'reviews', '--table', '"a\nDROP TABLE b"'], '--table must be the name of a table in SQL'],
     [['--stream', 'reviews', '--table', 't', '--ids', '4096'], '--ids must be a whole number from 0 to 4095'],
     [['--stream', 'reviews', '--table', 't', '--buckets', '0'], '--buckets must be a whole number from 1'],
     [['--stream', 'reviews', '--table', 't', '--id-type', 'numbr'], 'Did you mean number?'],

@@ -23,8 +23,8 @@ export const configOptionFor = (variablePrefix: string) =>
     value: 'FILE|ENV',
     multiple: true,
     help:
-      `The configuration, JSON; ENV: variables ${variablePrefix}_…; ` +
-      'a later --config is merged over the earlier ones',
+      `The configuration file (JSON), or ENV for variables ${variablePrefix}_…; ` +
+      'a later --config is merged over earlier ones',
     required: true,
   }) as const satisfies CommandOption
 

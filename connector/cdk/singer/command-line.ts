@@ -32,7 +32,7 @@ export const singerConfigOption = <const Prefix extends string>(variablePrefix: 
     type: 'string',
     value: 'FILE|ENV',
     multiple: true,
-    help: `The configuration, JSON; ENV: variables ${variablePrefix}_…`,
+    help: `The configuration file (JSON), or ENV for variables ${variablePrefix}_…`,
   }) as const
 
 export const singerConfigNotes =
