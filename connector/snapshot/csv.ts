@@ -4,14 +4,14 @@ import { CommandError, configFailure, unreadableFailure } from '../cdk'
 
 type Line = { readonly number: number; readonly cells: ReadonlyArray<string> }
 
-/** A line of a CSV file with a header. `cell`: the cell of a column, null where it is empty or there is none. */
+/** A line of a CSV file with a header. `cell`: the cell of a column, null if empty or missing. */
 export type NamedLine<Name extends string> = { readonly number: number; readonly cell: (name: Name) => string | null }
 
-/** One cell, with what ends it: quoted, with quotes inside doubled, or plain. */
+/** One cell and what ends it: quoted, with inner quotes doubled, or plain. */
 const createCellPattern = (separator: string): RegExp =>
   new RegExp(`(?:"((?:[^"]|"")*)"|([^"${separator}\\r\\n][^${separator}\\r\\n]*)?)(${separator}|\\r\\n|\\r|\\n|$)`, 'y')
 
-/** The lines of a CSV file, each with its number; undefined from where a quote is not closed. */
+/** The lines of a CSV file, each with its number; undefined if a quote is not closed. */
 const splitCsv = (text: string, separator: string): ReadonlyArray<Line> | undefined => {
   const pattern = createCellPattern(separator)
   const lines: Array<Line> = []
@@ -33,23 +33,21 @@ const splitCsv = (text: string, separator: string): ReadonlyArray<Line> | undefi
   return lines
 }
 
-/** The text of a CSV file. Rejects with `CommandError` for one that is not there or is not UTF-8. */
+/** The text of a CSV file. Rejects with `CommandError` if it does not exist or is not UTF-8. */
 export const readCsvFile = async (path: string): Promise<string> => {
   const bytes = await readFile(path).catch((error: unknown) => {
     throw new CommandError(unreadableFailure(path, error))
   })
   if (!isUtf8(bytes))
     throw new CommandError(
-      configFailure(
-        `${path} is not UTF-8, so that its names cannot be read. In a spreadsheet, save it as "CSV UTF-8".`,
-      ),
+      configFailure(`${path} is not UTF-8, so its names cannot be read. In a spreadsheet, save it as "CSV UTF-8".`),
     )
   return bytes.toString()
 }
 
 /**
- * The lines of a CSV file with a header, separated by commas, semicolons or tabs. `names`: the columns that it has;
- * `fail`: throws a `CommandError` about the file. Throws one for what is no CSV.
+ * The lines of a CSV file with a header, separated by commas, semicolons or tabs. `names`: its columns; `fail`: throws
+ * a `CommandError` about the file. Calls `fail` if the text is not CSV.
  */
 export const decodeCsv = <Name extends string>(path: string, text: string, columns: ReadonlyArray<Name>) => {
   const fail = (problem: string): never => {

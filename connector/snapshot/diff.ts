@@ -7,7 +7,7 @@ type ContentHash = { readonly hash: string; readonly tables: ReadonlyArray<Table
 
 /**
  * The hash of the streams' tables and the states, independent of the order of rows: the same messages written into a
- * new file give the same hash each time. The times of the loads (`_loads`) do not count.
+ * new file always give the same hash. The times of the loads (`_loads`) do not count.
  */
 export const hashContent = async ({ db }: Snapshot): Promise<ContentHash> => {
   const tables: Array<TableHash> = []
@@ -26,8 +26,8 @@ export const hashContent = async ({ db }: Snapshot): Promise<ContentHash> => {
 }
 
 /**
- * Sums both halves of the rows' hashes: a sum does not depend on the order of rows, and equal rows do not cancel out.
- * The cast to HUGEINT is needed since DuckDB's sum of unsigned integers is rounded and so depends on the order.
+ * Sums both halves of the rows' hashes. A sum does not depend on the order of rows, and equal rows do not cancel out.
+ * The cast to HUGEINT is needed because DuckDB rounds sums of unsigned integers, which would depend on the order.
  */
 const rowHashSql = ({ name, columns }: Table): string => `
   SELECT count(*) AS rows,
@@ -54,7 +54,7 @@ export type StreamDifference = {
   readonly onlyA: number
   readonly onlyB: number
   readonly changed: number
-  /** The values that differ in the first rows that differ. */
+  /** The differing values in the first rows that differ. */
   readonly values: ReadonlyArray<ValueDifference>
 }
 
@@ -70,15 +70,15 @@ const attachedName = '__compared'
 /** How many rows of a stream are compared value by value. */
 const maxComparedRows = 5
 
-/** One of the two that are compared: its tables, and SQL of the rows of one. */
+/** One of the two compared places: its tables, and SQL for their rows. */
 export type Side = {
   readonly tables: ReadonlyMap<string, Table>
   readonly rows: (stream: string) => string
 }
 
 /**
- * The differences between a snapshot (a) and the one at `path` (b), stream by stream. The columns `_airbyte_…` do not
- * count. `onStream`: called before each stream, with its name in words.
+ * The differences between a snapshot (a) and the one at `path` (b), stream by stream. The columns `_airbyte_…` are
+ * ignored. `onStream`: called with a description before each stream.
  */
 export const diffSnapshots = async (
   { db }: Snapshot,
@@ -101,8 +101,7 @@ export const diffSnapshots = async (
 }
 
 /**
- * The differences between two sides, stream by stream. `narrow`: prepares a comparison of the rows of a stream that
- * differ.
+ * The differences between two sides, stream by stream. `narrow`: prepares the comparison of a stream's differing rows.
  */
 export const compareSides = async (
   db: Database,
@@ -130,7 +129,7 @@ export const compareSides = async (
   return differences
 }
 
-/** SQL of the rows of both sides. */
+/** SQL for the rows of both sides. */
 type Relations = { readonly a: string; readonly b: string }
 
 const compareTables = async (

@@ -20,10 +20,10 @@ export type ParquetPartition = keyof typeof partitionFormats
 
 type ParquetExport = { readonly stream: string; readonly rows: number; readonly folder: string }
 
-/** Names that Windows keeps for devices. */
+/** Names that Windows reserves for devices. */
 const deviceName = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i
 
-/** The first part of a long name; a file system takes 255 bytes. */
+/** The first part of a long name, since a file system takes 255 bytes. */
 const shortenName = (name: string): string => {
   if (Buffer.byteLength(name) <= 200) return name
   let short = name
@@ -31,7 +31,7 @@ const shortenName = (name: string): string => {
   return short.replace(/%[\dA-F]?$/, '').replace(/[\ud800-\udbff]$/, '')
 }
 
-/** The name of a stream as that of one folder: what means something in a path is percent-encoded. */
+/** The name of a stream as the name of one folder: characters with a meaning in paths are percent-encoded. */
 const encodeFolderName = (stream: string): string => {
   const encode = (text: string): string =>
     [...Buffer.from(text)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
@@ -42,7 +42,7 @@ const encodeFolderName = (stream: string): string => {
 }
 
 /**
- * A folder name for each stream. Two that a file system may take for one, such as those that differ in case, get a
+ * A folder name for each stream. Names that a file system may treat as equal, such as those that differ in case, get a
  * number.
  */
 export const nameFolders = (streams: ReadonlyArray<string>): ReadonlyMap<string, string> => {
@@ -59,7 +59,7 @@ export const nameFolders = (streams: ReadonlyArray<string>): ReadonlyMap<string,
   )
 }
 
-/** Lets only the owner read what is in a folder, since it holds words of patients. */
+/** Makes a folder readable only by its owner, since it holds words of patients. */
 const makePrivate = async (folder: string): Promise<void> => {
   await chmod(folder, 0o700)
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -69,10 +69,10 @@ const makePrivate = async (folder: string): Promise<void> => {
 }
 
 /**
- * Writes each stream's table as Parquet (zstd) into its own folder under `folder`, which must be empty or missing.
- * With a partition, writes Hive folders such as `month=2026-01`, by mention time or, if a stream has none, by its
- * cursor, in the file's reporting time zone. `views`: the models too, each as one file. Removes what it has written if
- * it fails, so that the same export can be made again.
+ * Writes each stream's table as Parquet (zstd) into its own folder under `folder`, which must be empty or missing. With
+ * a partition, writes Hive folders such as `month=2026-01`, by mention time or, if a stream has none, by its cursor, in
+ * the file's reporting time zone. `views`: also writes the models, each as one file. Removes what it has written if it
+ * fails, so that the export can be repeated.
  */
 export const exportParquet = async (
   snapshot: Snapshot,
@@ -84,7 +84,7 @@ export const exportParquet = async (
     throw new CommandError(
       configFailure(`${folder} is not empty. Give a new folder: an export does not overwrite files.`),
     )
-  // An export that begins again could leave files of the first attempt beside its own.
+  // An export that is rerun could leave files of the first attempt beside the new ones.
   await snapshot.db.giveAllMemory()
   const timeZone = await readReportingTimeZone(snapshot.db)
   const tables = await listStreamTables(snapshot.db)
@@ -95,7 +95,7 @@ export const exportParquet = async (
   try {
     const makeFolder = async (name: string): Promise<string> => {
       const own = join(folder, names.get(name) ?? '')
-      // The folder is closed to others before a file is in it.
+      // The folder is closed to others before it contains a file.
       await mkdir(own, { recursive: true, mode: 0o700 })
       folders.push(own)
       return own
@@ -126,7 +126,7 @@ const exportTable = async (
     const partitionColumn = quoteIdentifier(findFreeName(table.columns, partition))
     const local = `${quoteIdentifier(time)} AT TIME ZONE ${quoteLiteral(timeZone)}`
     columns.push(`strftime(${local}, '${partitionFormats[partition]}') AS ${partitionColumn}`)
-    // Without rows DuckDB writes no partition, and other readers need a file that has the columns.
+    // DuckDB writes no partition without rows, but other readers need a file with the columns.
     if (rows > 0) {
       target = folder
       options.push(`PARTITION_BY (${partitionColumn})`, 'OVERWRITE_OR_IGNORE')
@@ -137,7 +137,7 @@ const exportTable = async (
   return { stream: table.name, rows, folder }
 }
 
-/** The names that the models have, which all exist then; none where the file has no reviews. */
+/** The names of the models, after creating them; none if the file has no reviews. */
 const provideViews = async (db: Database): Promise<ReadonlyArray<string>> => {
   const { hasReviews, renamed, provide } = await findModels(db)
   const names = hasReviews ? listModelNames().map((name) => renamed.get(name) ?? name) : []
@@ -162,8 +162,8 @@ const findTimeColumn = async ({ scalar }: Snapshot['db'], { name, columns }: Tab
 }
 
 /**
- * Types that Parquet does not hold, or holds only in part, and those that hold their values. It does hold JSON, but
- * other readers do not take that for text: they cannot compare it, or write it as CSV.
+ * Maps types that Parquet supports not at all or only partly to types that preserve their values. Parquet supports
+ * JSON, but other readers do not treat it as text: they cannot compare it or write it as CSV.
  */
 const parquetTypes: Readonly<Record<string, string>> = {
   UUID: 'VARCHAR',
@@ -172,14 +172,14 @@ const parquetTypes: Readonly<Record<string, string>> = {
   JSON: 'VARCHAR',
 }
 
-/** A type as Parquet holds it, also inside lists and structs. What is in quotes is a name or a value. */
+/** A type as Parquet holds it, also inside lists and structs. Text in quotes is a name or a value. */
 const toParquetType = (type: string): string =>
   type.replaceAll(
     /'(?:[^']|'')*'|"(?:[^"]|"")*"|\b(?:UUID|U?HUGEINT|JSON)(?=$|[,)[])/g,
     (word) => parquetTypes[word] ?? word,
   )
 
-/** The columns of a table or view as SQL that has each in a type of Parquet. */
+/** The columns of a table or view as SQL that converts each to a type of Parquet. */
 const listParquetColumns = async (db: Database, relation: string): Promise<ReadonlyArray<string>> =>
   (await db.query(`DESCRIBE ${relation}`)).map(({ column_name: name, column_type: type }) => {
     const column = quoteIdentifier(String(name))
@@ -189,7 +189,7 @@ const listParquetColumns = async (db: Database, relation: string): Promise<Reado
 
 /**
  * Writes the rows of a SELECT, or the first of them, as one Parquet file (zstd). The file must exist; the connection
- * may be locked but for it.
+ * may be locked to everything else.
  */
 export const exportQuery = async ({ db }: Snapshot, sql: string, path: string, limit?: number): Promise<void> => {
   if ((await countSelects(db, sql)) !== 1)
@@ -203,13 +203,13 @@ export const exportQuery = async ({ db }: Snapshot, sql: string, path: string, l
   await db.run(`COPY (${rows}${limit === undefined ? '' : ` LIMIT ${limit}`}) TO ${quoteLiteral(path)} (${options})`)
 }
 
-/** A file as it is on the disk. */
+/** The size and hash of a file on disk. */
 type FileDigest = { readonly bytes: number; readonly sha256: string }
 
-/** A file that was rewritten. */
+/** A rewritten file. */
 export type RewrittenFile = { readonly path: string; readonly before: FileDigest; readonly after: FileDigest }
 
-/** `handle`: of the file, where it is open already; it stays so. */
+/** `handle`: an open handle of the file, if there is one; it stays open. */
 export const describeFile = async (path: string, handle?: number): Promise<FileDigest> => {
   const hash = createHash('sha256')
   const bytes = createReadStream(path, handle === undefined ? {} : { fd: handle, autoClose: false, start: 0 })
@@ -220,8 +220,8 @@ export const describeFile = async (path: string, handle?: number): Promise<FileD
 export const isParquet = (path: string): boolean => path.endsWith('.parquet')
 
 /**
- * The files that paths name: themselves, and the Parquet files in folders. `others`: what else is in the folders,
- * links to other folders too. Throws a `CommandError` for a path that names none.
+ * The files that paths name: themselves, and the Parquet files in folders. `others`: everything else in the folders,
+ * including links to other folders. Throws a `CommandError` for a path that names none.
  */
 export const listExportFiles = (
   paths: ReadonlyArray<string>,
@@ -232,7 +232,7 @@ export const listExportFiles = (
     const entries = found?.isDirectory() ? readdirSync(path, { recursive: true, withFileTypes: true }) : []
     const names = entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name))
     const files = names.filter((name) => isParquet(name) && statSync(name, { throwIfNoEntry: false })?.isFile())
-    // What a run before has left that was killed is removed with its file.
+    // What a killed run left is removed together with its file.
     const known = new Set(files.flatMap((name) => [name, `${name}.forget`]))
     if (files.length > 0) return { files: files.sort(), others: names.filter((name) => !known.has(name)).sort() }
     throw new CommandError(
@@ -255,7 +255,7 @@ export const listExportFiles = (
   return { files, others: lists.flatMap(({ others }) => others) }
 }
 
-/** A Parquet file, and its rows as SQL. */
+/** A Parquet file, with SQL for its rows. */
 export type ParquetRows = { readonly path: string; readonly sql: string; readonly rows: PersonRows }
 
 const readFailure = (path: string, error: unknown): CommandError =>
@@ -266,12 +266,11 @@ const readFailure = (path: string, error: unknown): CommandError =>
     ),
   )
 
-/** The type of a column before it was written: a text may have been JSON. */
+/** The type of a column before it was written: text may have been JSON. */
 const toStoredType = (type: string): string => (type === 'VARCHAR' ? jsonTextType : type)
 
 /**
- * The rows of the Parquet files among these. The stream of an export is the name of its folder, above those of
- * partitions.
+ * The rows of the Parquet files among these. An export's stream is the name of its folder, above any partition folders.
  */
 export const readParquetRows = async (
   db: Database,
@@ -296,8 +295,7 @@ export const readParquetRows = async (
 }
 
 /**
- * Rewrites a Parquet file without the rows that `where` selects, and replaces the old one at once;
- * undefined where there are none.
+ * Rewrites a Parquet file without the rows that `where` selects, replacing it atomically; undefined if there are none.
  */
 export const removeParquetRows = async (
   db: Database,
@@ -306,7 +304,7 @@ export const removeParquetRows = async (
 ): Promise<RewrittenFile | undefined> => {
   const target = await realpath(path)
   const copy = `${target}.forget`
-  // What a run before has left that was killed.
+  // Removes what a killed run left.
   await rm(copy, { force: true })
   if (!where || Number(await db.scalar(`SELECT count(*) FROM ${sql} AS t WHERE ${where}`)) === 0) return undefined
   const before = await describeFile(target)
@@ -326,9 +324,8 @@ export const removeParquetRows = async (
 }
 
 /**
- * Rewrites a file of dead letters without the visits that `isForgotten` names by their id, and puts it in place of
- * the old one at once; undefined where there are none. `ids`: as they were asked for; a line that was cut short goes
- * if it has one of them.
+ * Rewrites a file of dead letters without the visits that `isForgotten` names by id, replacing it atomically; undefined
+ * if there are none. `ids`: as the user gave them; a truncated line is removed if it contains one of them.
  */
 export const removeLetters = async (
   path: string,
@@ -350,7 +347,7 @@ export const removeLetters = async (
       )
     if ((await stat(target)).size !== before.bytes)
       throw new CommandError(transientFailure(`${path} is being written. Run again once that has ended.`))
-    // What a killed run with --resend has left: letters that are in the file too.
+    // Left by a killed run with --resend: letters that are in the file too.
     await rm(`${target}.resend`, { force: true })
     if (leftOut === 0) return undefined
     const after = await describeFile(copy)

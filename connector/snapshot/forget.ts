@@ -27,33 +27,33 @@ import {
 import { snapshotFormat, updateRowCountsSql } from './store/metadata'
 import { historyTableName, listStreamTables, streamOfTable } from './store/tables'
 
-/** Whom to forget. `exports`: Parquet files, folders of them, and files of dead letters, that are cleaned too. */
+/** Whom to forget. `exports`: Parquet files, folders of them, and files of dead letters, which are cleaned too. */
 export type ForgetRequest = {
   readonly reviews: ReadonlyArray<string>
   readonly visitRecords: ReadonlyArray<string>
   readonly exports: ReadonlyArray<string>
 }
 
-/** What was removed, without a word of it. */
+/** What was removed, without any of its content. */
 export type ForgetReceipt = {
   /** When, in ISO 8601. */
   readonly time: string
-  /** SHA-256 of each id that was asked for. */
+  /** SHA-256 of each requested id. */
   readonly asked: { readonly reviews: ReadonlyArray<string>; readonly visit_records: ReadonlyArray<string> }
-  /** By table: rows, and older versions of rows. */
+  /** Number of rows, and of older versions of rows, by table. */
   readonly removed: ReadonlyArray<{ readonly table: string; readonly rows: number; readonly versions: number }>
   readonly files: ReadonlyArray<RewrittenFile>
-  /** Tables and files that name no person by an id that is known here. */
+  /** Tables and files in which no known id identifies a person. */
   readonly not_searched: ReadonlyArray<string>
-  /** Of a lake: whether its older versions were expired, and how many files went. */
+  /** For a lake: if older versions were expired, and how many files were removed. */
   readonly lake?: RemovedLakeFiles & { readonly expired: boolean }
 }
 
-/** Which files of a lake were removed, as a receipt lists them. */
+/** The removed files of a lake, as listed in a receipt. */
 export type RemovedLakeFiles = {
   /** Files that no version needs any more. */
   readonly removed_files: number
-  /** Files of the lake's tables that no version has ever named: killed processes have left them. */
+  /** Files in the lake's table folders that belong to no version, left by killed processes. */
   readonly orphaned_files: number
   /** Other Parquet files in the lake's folder, which were neither searched nor touched. */
   readonly unknown_files: ReadonlyArray<string>
@@ -66,7 +66,7 @@ export const tombstones = `memory.main.${forgottenTableName}`
 
 export type Removed = ForgetReceipt['removed'][number]
 
-/** Adds the rows that went from a table, and the older versions of them. */
+/** Adds the removed rows of a table, and the older versions of them. */
 export const addRemoved = (removed: Map<string, Removed>, table: string, rows: number, versions: number): void => {
   const before = removed.get(table) ?? { table, rows: 0, versions: 0 }
   if (rows + versions > 0) removed.set(table, { table, rows: before.rows + rows, versions: before.versions + versions })
@@ -75,19 +75,19 @@ export const addRemoved = (removed: Map<string, Removed>, table: string, rows: n
 export const sortRemoved = (removed: ReadonlyMap<string, Removed>): ReadonlyArray<Removed> =>
   [...removed.values()].sort((a, b) => (a.table < b.table ? -1 : 1))
 
-/** Recounts the rows of each table, and marks the format, which older versions of this package refuse. */
+/** Recounts the rows of each table, and sets the format so that older versions of this package refuse the file. */
 const updateMetadata = async (db: Database): Promise<void> => {
   const counts = updateRowCountsSql(await listStreamTables(db))
   for (const sql of [...counts, `UPDATE _meta SET value = '${snapshotFormat}' WHERE name = 'format'`]) await db.run(sql)
 }
 
-/** Copies states into memory and cleans them there: what they held before is never in the new file. */
+/** Copies states into memory and cleans them there, so that their old content never reaches the new file. */
 const copyStates = async (db: Database, table: string, copy = 'memory.main._cleaned_states'): Promise<string> => {
   await db.run(`CREATE OR REPLACE TABLE ${copy} AS FROM ${table}; ${cleanStatesSql(copy, tombstones)}`)
   return copy
 }
 
-/** Fills `new` with the rows of `old` but those of someone forgotten, which are never written, and compares both. */
+/** Fills `new` with the rows of `old`, except those of forgotten persons, and compares both. */
 const copyKeptRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Promise<ForgetReceipt['removed']> => {
   await db.run('COPY FROM DATABASE old TO new (SCHEMA)')
   const removed = new Map<string, Removed>()
@@ -120,7 +120,7 @@ type Searched = {
   readonly exported: ReadonlyArray<ParquetRows>
 }
 
-/** Fills `tombstones` with all who are forgotten by now. `attached`: the name of the file or lake. */
+/** Fills `tombstones` with all persons forgotten so far. `attached`: the name of the file or lake. */
 export const fillTombstones = async (
   db: Database,
   attached: string,
@@ -138,7 +138,7 @@ export const fillTombstones = async (
   await collectForgotten(db, tombstones, request, sources, now)
 }
 
-/** Takes those in `tombstones` out of Parquet files and dead letters. */
+/** Removes those in `tombstones` from Parquet files and dead letters. */
 export const cleanExports = async (
   db: Database,
   files: ReadonlyArray<string>,
@@ -157,7 +157,7 @@ export const cleanExports = async (
 
 const isUnsearched = ({ rows }: StoredTable | ParquetRows): boolean => forgottenRowsSql(rows) === undefined
 
-/** `others`: files of the exports that were not read. */
+/** Lists what was not searched. `others`: files of the exports that were not read. */
 export const listUnsearched = (
   { tables, exported }: Searched,
   others: ReadonlyArray<string>,
@@ -170,8 +170,8 @@ export const listUnsearched = (
 ]
 
 /**
- * Removes the rows of persons, and their older versions, from every table of a file and from Parquet files, and
- * leaves tombstones, by which no later run brings them back. Run again after a kill, it finishes.
+ * Removes the rows of persons, and their older versions, from every table of a file and from Parquet files, and leaves
+ * tombstones so that no later run brings them back. If killed, run it again to finish.
  */
 export const forgetPersons = async (
   path: string,
@@ -183,7 +183,7 @@ export const forgetPersons = async (
   ...(await forgetInFile(path, request, now, options)),
 })
 
-/** What a receipt says of its request. */
+/** What a receipt says about its request. */
 export const describeRequest = (
   { reviews, visitRecords }: ForgetRequest,
   now: number,
@@ -194,7 +194,7 @@ export const describeRequest = (
 
 export type Forgotten = Omit<ForgetReceipt, 'time' | 'asked'>
 
-/** The file is rewritten without the rows, so that no byte of them is left. */
+/** Rewrites the file without the rows, so that no byte of them is left. */
 const forgetInFile = async (
   path: string,
   request: ForgetRequest,
@@ -212,7 +212,7 @@ const forgetInFile = async (
         const tables = await listStoredTables(db, 'old')
         const exported = await readParquetRows(db, exportFiles)
         await fillTombstones(db, 'old', { tables, exported }, request, now)
-        // The file is last: as long as it has the rows, a run that is killed can be run again with the id of a visit.
+        // The file comes last: as long as it has the rows, a killed run can be rerun with the id of a visit.
         files.push(...(await cleanExports(db, exportFiles, exported, request)))
         return { removed: await copyKeptRows(db, tables), not_searched: listUnsearched({ tables, exported }, others) }
       },

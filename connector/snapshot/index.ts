@@ -1,7 +1,8 @@
 /**
- * The snapshot: a DuckDB file with one table for each stream, the saved states, and a row for each load. Messages of a
- * run go in (`createSnapshotWriter`); out come states for the next run, the results of `verify`, differences, hashes
- * and Parquet files. Knows nothing of the service: what it compares with the service comes in as a `ServiceReviews`.
+ * The snapshot: a DuckDB file with one table for each stream, the saved states, and a row for each load.
+ * In: messages of a run (`createSnapshotWriter`). Out: states for the next run, results of `verify`, differences,
+ * hashes and Parquet files. Knows nothing about the service; what it compares with the service comes in as
+ * `ServiceReviews`.
  */
 export { compareSides, diffSnapshots, hashContent, isIdentical, type Side, type StreamDifference } from './diff'
 export {

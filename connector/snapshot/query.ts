@@ -6,9 +6,9 @@ import { attributeOf, foldCase, followMembers, listMembers, listStreamTables, ty
 import { findModels } from './store/views'
 
 /**
- * Closes the connection to everything but the snapshot: SQL may come from anywhere, so from now on it reaches no other
- * file and no setting, and loads no code; of a lake it reaches its own files. `path`: the only file that it may still
- * write.
+ * Closes the connection to everything but the snapshot. SQL may come from anywhere, so from now on it can reach no
+ * other file, change no setting and load no code; for a lake, it reaches the lake's own files. `path`: the only file
+ * that it may still write.
  */
 export const lockDatabase = (db: Database, path?: string): Promise<void> =>
   db.run(
@@ -23,7 +23,7 @@ export const lockDatabase = (db: Database, path?: string): Promise<void> =>
 /** A name with dots in a query, such as `location.name` or `r.location.name`. */
 type Reference = {
   readonly names: ReadonlyArray<string>
-  /** Where it begins, in bytes; undefined if DuckDB does not say. */
+  /** Where it starts, in bytes; undefined if DuckDB does not say. */
   readonly offset: number | undefined
   /** It is a result column without an alias. */
   readonly isResult: boolean
@@ -75,7 +75,7 @@ const findRelations = (value: unknown): ReadonlyArray<Relation> => {
   ]
 }
 
-/** Undefined for a statement that is no SELECT, and for one that DuckDB cannot parse. */
+/** Undefined for a statement that is not a SELECT or that DuckDB cannot parse. */
 const parseSelect = async (db: Database, sql: string): Promise<Syntax | undefined> => {
   const text = await db.scalar('SELECT json_serialize_sql($sql::VARCHAR, skip_null := true)', { sql })
   const parsed: unknown = JSON.parse(String(text))
@@ -88,7 +88,7 @@ const parseSelect = async (db: Database, sql: string): Promise<Syntax | undefine
   }
 }
 
-/** The number of statements of a text of SELECT statements; undefined for any other. */
+/** The number of statements in a text of SELECT statements; undefined for any other text. */
 export const countSelects = async (db: Database, sql: string): Promise<number | undefined> =>
   (await parseSelect(db, sql))?.statements
 
@@ -134,8 +134,8 @@ type Target = {
 }
 
 /**
- * The JSON column whose member a name with dots means, as DuckDB resolves it: a table's column comes before a column's
- * member.
+ * The JSON column whose member a dotted name means, resolved like DuckDB does: a table's column takes precedence over a
+ * column's member.
  */
 const resolveReference = (
   names: ReadonlyArray<string>,
@@ -165,7 +165,7 @@ const toJsonPath = (path: ReadonlyArray<string>): string =>
 const identifierPattern = String.raw`(?:"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*)`
 const spacePattern = String.raw`(?:\s|--[^\n]*\n|/\*[\s\S]*?\*/)*`
 
-/** How many bytes the names take in the text; undefined if it is not they that stand there. */
+/** How many bytes the names take in the text; undefined if other text stands there. */
 const measureNames = (text: string, names: ReadonlyArray<string>): number | undefined => {
   const pattern = Array(names.length).fill(`(${identifierPattern})`).join(`${spacePattern}\\.${spacePattern}`)
   const [found, ...parts] = new RegExp(`^${pattern}`, 'u').exec(text) ?? []
@@ -175,7 +175,7 @@ const measureNames = (text: string, names: ReadonlyArray<string>): number | unde
     : undefined
 }
 
-/** Whether any row has the member, though the schema does not declare it. */
+/** Some row has the member although the schema does not declare it. */
 const hasMember = async (
   db: Database,
   { table, column }: NestedColumn,
@@ -208,7 +208,8 @@ const unknownMemberError = ({ nested, path }: Target, { parent, unknown, known }
 
 /**
  * The same query with typed values for members of JSON columns: `location.name` is text, `location.id` an integer.
- * DuckDB reads such a member as JSON, which is text in quotes. Everything else stays as it is, the JSON columns too.
+ * DuckDB reads such a member as JSON, which is text in quotes. Everything else stays as it is, including the JSON
+ * columns.
  */
 export const typeNestedMembers = async ({ db }: Snapshot, sql: string): Promise<string> => {
   const syntax = await parseSelect(db, sql)
@@ -283,7 +284,7 @@ const suggestTable = async (db: Database, name: string): Promise<string> => {
 const unknownColumnPattern =
   /^Binder Error: (?:Referenced column|Table "[^"]*" does not have a column named) "(.*?)"(?: (?:was )?not found|\n|$)/
 
-/** What DuckDB says of a query, in plain words where a name is wrong, with the name that was probably meant. */
+/** DuckDB's message about a query; in plain words if a name is wrong, with the name that was probably meant. */
 export const explainQueryError = async ({ db }: Snapshot, sql: string, message: string): Promise<string> => {
   const find = (pattern: RegExp) => pattern.exec(message)?.[1]
   const position = readPosition(message)

@@ -6,7 +6,7 @@ import { type ModelTables, readModels, userViewNames } from './store/models'
 import { findModels, localDateSql, reviewViewNames } from './store/views'
 
 /**
- * The columns that a filter compares: one of them must have the value. A month is compared with a month or the month of
+ * The columns that a filter compares. One of them must have the value. A month is compared with a month or the month of
  * a time.
  */
 const filterColumns = {
@@ -23,14 +23,14 @@ export const questionFilters = Object.keys(filterColumns) as ReadonlyArray<Quest
 export type FilterValues = Readonly<Partial<Record<QuestionFilter, string>>>
 
 /**
- * A query with a name. `view`: where its rows come from; `sql`: what is asked of `selected`, the rows that the filters
- * leave. `last_read.day` is the day on which the last complete load of the reviews began, or null.
+ * A named query. `view`: the source of its rows; `sql`: the query over `selected`, the rows that pass the filters.
+ * `last_read.day`: the day on which the last complete load of the reviews began, or null.
  */
 export type Question = {
   readonly name: string
   readonly description: string
   readonly filters: ReadonlyArray<QuestionFilter>
-  /** What to type behind `feedback query --db FILE`. */
+  /** What to type after `feedback query --db FILE`. */
   readonly example?: string
   readonly view: string
   readonly sql: string
@@ -40,7 +40,7 @@ type ViewDescription = Pick<Question, 'description' | 'filters' | 'example'>
 
 const workFilters = ['region', 'location', 'source', 'provider', 'owner', 'month'] as const
 
-/** The models that are asked by their own name: every row. */
+/** The models that can be queried by name, with all their rows. */
 const models: Readonly<Record<string, ViewDescription>> = {
   critical_alerts: {
     description: 'What cannot wait: overdue tasks, very low scores, liabilities of high severity',
@@ -59,17 +59,17 @@ const models: Readonly<Record<string, ViewDescription>> = {
   },
   sentiment_by_category_monthly: { description: 'Sentiments by category and month', filters: ['month'] },
   nps_monthly: {
-    description: 'The net promoter score by month: of all reviews, each region, location, provider and source',
+    description: 'The net promoter score by month: all reviews, each region, location, provider and source',
     filters: ['month'],
     example: 'nps_monthly --month 2026-10',
   },
   top_box_monthly: {
-    description: 'The share of the best answer to each question by month, of the same',
+    description: 'The share of the best answer to each question by month, for the same groups',
     filters: ['month'],
     example: 'top_box_monthly --scales scales.csv --month 2026-10',
   },
   question_scales: {
-    description: 'Each question with its scale, how many answers could be read, and why it is in no figure',
+    description: 'Each question with its scale, how many answers could be read, and why no figure uses it',
     filters: [],
     example: 'question_scales --scales scales.csv',
   },
@@ -175,7 +175,7 @@ const answers: ReadonlyArray<Question> = [
   },
   {
     name: 'locations-below-average',
-    description: 'Locations whose whole interval lies below the average rating of all',
+    description: 'Locations whose whole interval is below the average rating of all',
     view: 'location_scorecard',
     filters: ['location'],
     sql: `SELECT location_id, location_name, rated, average_rating, rating_low, rating_high, open_liabilities
@@ -203,7 +203,7 @@ const answers: ReadonlyArray<Question> = [
   },
   {
     name: 'locations-without-region',
-    description: 'Locations that no line of the regions file names, with their reviews; a start for that file',
+    description: 'Locations missing from the regions file, with their reviews; a start for that file',
     view: 'review_facts',
     filters: ['location', 'source', 'provider', 'owner', 'month'],
     sql: `SELECT location_id, arg_max(location_name, modified_time) AS location_name, count(*) AS reviews,
@@ -214,7 +214,7 @@ const answers: ReadonlyArray<Question> = [
   },
   {
     name: 'recent-deletions',
-    description: 'Reviews that the sources deleted, of the last 12 months that have some, by source',
+    description: 'Reviews that the sources deleted, in the last 12 months that have some, by source',
     view: 'deleted_reviews_by_source',
     filters: ['source', 'month'],
     sql: `SELECT month, source_id, source_name, deleted_reviews,
@@ -224,7 +224,7 @@ const answers: ReadonlyArray<Question> = [
   },
   {
     name: 'changes-this-month',
-    description: 'What differs from the month before in the newest month, over or not: all reviews, regions, sources',
+    description: 'What changed from the month before in the newest month, over or not: reviews, regions, sources',
     view: 'month_over_month',
     filters: ['month'],
     sql: `SELECT scope, name, month, metric, value, previous_value AS month_before, change
@@ -247,7 +247,7 @@ const answers: ReadonlyArray<Question> = [
   },
   {
     name: 'questions-left-out',
-    description: 'Questions that are in no figure, and why; a start for a file of scales',
+    description: 'Questions that no figure uses, and why; a start for a file of scales',
     view: 'question_scales',
     filters: [],
     example: 'questions-left-out --scales scales.csv',
@@ -268,7 +268,7 @@ const answers: ReadonlyArray<Question> = [
   },
 ]
 
-/** Every question, in the order in which they are listed. */
+/** Every question, in listing order. */
 export const questions: ReadonlyArray<Question> = [
   ...answers,
   ...Object.entries(models).map(([name, model]) => ({ ...model, name, view: name, sql: 'FROM selected ORDER BY ALL' })),
@@ -276,16 +276,16 @@ export const questions: ReadonlyArray<Question> = [
 
 const simplify = (name: string): string => name.toLowerCase().replaceAll('-', '_')
 
-/** The question of this name, whatever its case and its hyphens. */
+/** The question with this name, ignoring case and hyphens. */
 export const findQuestion = (name: string): Question | undefined =>
   questions.find((question) => simplify(question.name) === simplify(name))
 
 const listQuestionNames = (): ReadonlyArray<string> => questions.map(({ name }) => name)
 
-/** ` Did you mean …?` for the name of no question; else nothing. */
+/** ` Did you mean …?` for an unknown name, or an empty text. */
 export const suggestQuestion = (name: string): string => suggestName(name, listQuestionNames())
 
-/** The names of the models and views that a query may use, whether the file has them or not. */
+/** The names of the models and views that a query may use, even if the file does not have them yet. */
 export const listModelNames = (): ReadonlyArray<string> => [
   ...new Set([...readModels().keys(), ...userViewNames, ...reviewViewNames]),
 ]
@@ -307,8 +307,8 @@ const conditionSql = (
     .join(' OR ')})`
 
 /**
- * Creates the views of a question and returns its SQL. `onWarning`: called with a message where no row has the value of
- * a filter, and for a region whose location no review has.
+ * Creates the views of a question and returns its SQL. `onWarning`: called with a message if no row has a filter's
+ * value, or if no review has the location of a region.
  */
 export const askQuestion = async (
   db: Database,
@@ -320,7 +320,7 @@ export const askQuestion = async (
   const models = await findModels(db)
   if (!models.hasReviews)
     throw new CommandError(
-      configFailure(`${db.path} has no reviews, so ${name} has nothing to ask. Read the stream reviews into it first.`),
+      configFailure(`${db.path} has no reviews, so ${name} has no data. Read the stream reviews into it first.`),
     )
   const view = models.renamed.get(wanted) ?? wanted
   const renamed = [...models.renamed].reduce(

@@ -6,8 +6,8 @@ const columnNames = ['location_id', 'location_name', 'region'] as const
 export const foldName = (name: string): string => name.trim().toLowerCase()
 
 /**
- * Reads a file of regions: CSV with a header, separated by commas, semicolons or tabs. Rejects with `CommandError` that
- * names the line. A name that several ids have is left out, since it would be ambiguous.
+ * Reads a file of regions: CSV with a header, separated by commas, semicolons or tabs. Rejects with a `CommandError`
+ * that names the line. A name with several ids is left out, since it would be ambiguous.
  */
 export const readRegions = async (path: string): Promise<ReadonlyArray<Region>> =>
   decodeRegions(path, await readCsvFile(path))
@@ -23,7 +23,7 @@ export const decodeRegions = (path: string, text: string): ReadonlyArray<Region>
   return withoutSharedNames(lines.map(readLine))
 }
 
-/** Reads one line after another as a region. `fail`: throws, with the file's name before the problem. */
+/** Converts one line after another to a region. `fail`: throws, with the file's name before the problem. */
 const createLineReader = (fail: (problem: string) => never) => {
   const [idLines, nameLines] = [new Map<string, number>(), new Map<string, number>()]
   return ({ number, cell }: NamedLine<(typeof columnNames)[number]>): Region => {
@@ -49,7 +49,7 @@ const createLineReader = (fail: (problem: string) => never) => {
   }
 }
 
-/** Leaves out names that several ids have. */
+/** Leaves out names that have several ids. */
 const withoutSharedNames = (regions: ReadonlyArray<Region>): ReadonlyArray<Region> => {
   const counts = new Map<string, number>()
   for (const { location_name } of regions)

@@ -3,7 +3,7 @@ import { type Database, quoteIdentifier } from './store/database'
 import type { ModelTables, Region } from './store/models'
 import { type FileModels, findModels } from './store/views'
 
-/** The locations of a file of regions that no review has, by id or else by name. */
+/** The locations in a file of regions that no review has, by id or else by name. */
 export const findUnknownRegions = async (
   db: Database,
   regions: ReadonlyArray<Region>,
@@ -24,16 +24,16 @@ export const findUnknownRegions = async (
     )
 }
 
-/** At most so many unknown locations are named one by one. */
+/** The most unknown locations that are named individually. */
 const maxNamed = 10
 
-/** A sentence for each location that no review has; the last one counts the rest. */
+/** A sentence for each location that no review has. The last one counts the rest. */
 export const explainUnknownRegions = (unknown: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...unknown.slice(0, maxNamed).map((name) => `The regions file names ${name}, which no review has.`),
   ...(unknown.length > maxNamed ? [`It names ${unknown.length - maxNamed} more locations that no review has.`] : []),
 ]
 
-/** Makes sure that the models and views which a query names exist, as this version defines them. */
+/** Makes sure that the models and views which a query names exist as this version defines them. */
 export const createNamedViews = async (
   db: Database,
   sql: string,
@@ -42,8 +42,8 @@ export const createNamedViews = async (
 ): Promise<void> => provideModels(db, await findModels(db), sql, given, onWarning)
 
 /**
- * `onWarning`: called with a message where a table of the user has the name of a model, and for each location of
- * `regions` that no review has.
+ * `onWarning`: called with a message if a table of the user has the name of a model, and for each location of `regions`
+ * that no review has.
  */
 export const provideModels = async (
   db: Database,
@@ -54,7 +54,7 @@ export const provideModels = async (
 ): Promise<void> => {
   const words = new Set(sql.toLowerCase().match(/\w+/g))
   for (const [model, name] of renamed)
-    if (words.has(model)) onWarning(`${model} is a table or view of the file's own; the model of that name is ${name}.`)
+    if (words.has(model)) onWarning(`The file already has a table or view ${model}; the model of that name is ${name}.`)
   if (!(await provide(words, given)) || given.regions === undefined) return
   for (const warning of explainUnknownRegions(
     await findUnknownRegions(db, given.regions, renamed.get('reviews_current') ?? 'reviews_current'),

@@ -11,33 +11,33 @@ type CompactResult = { readonly before: number; readonly after: number }
 
 /** How a file is rewritten. */
 type Rewrite<A> = {
-  /** What is added to the name of the file as long as it is written. */
+  /** The suffix of the new file while it is being written. */
   readonly ending: 'compact' | 'forget'
   /** Fills the new database `new` from the old one, `old`, and checks it. */
   readonly write: (db: Database) => Promise<A>
   /**
-   * Called once the new file is whole: whether it takes the place of the old one. `handle`: of the old one, which is
-   * not to be opened again.
+   * Called once the new file is complete. Resolves to true if it is to replace the old one. `handle`: an open handle of
+   * the old file, which must not be opened again.
    */
   readonly isWanted: (copy: string, target: string, handle: number) => Promise<boolean>
 }
 
 /**
- * Rewrites a snapshot beside itself and puts the new file in its place at once: whenever it is stopped, the path
- * leads to a whole file. What killed runs have left beside it is removed.
+ * Rewrites a snapshot into a new file next to it, and replaces the old one atomically: whenever it is stopped, the path
+ * has a complete file. Removes what killed runs left next to it.
  */
 export const rewriteSnapshot = async <A>(
   path: string,
   { ending, write, isWanted }: Rewrite<A>,
   options: SnapshotOptions = {},
 ): Promise<A> => {
-  // The name may be a link: what it leads to is replaced. Its log is brought into it, since a log beside another file
-  // would be lost.
+  // The name may be a link, so its target is replaced. The log is written into the file first, since a log next to
+  // another file would be lost.
   const snapshot = await runOrThrow(openSnapshot(path, 'change', options))
   const target = realpathSync(path)
   try {
     await snapshot.db.checkpoint().catch(throwAs((e) => databaseWriteFailure(path, e)))
-    // No other process uses the file now, so nothing beside it is needed.
+    // No other process uses the file now, so the files next to it are not needed.
     for (const left of ['.compact', '.compact.wal', '.forget', '.forget.wal', '.tmp'])
       rmSync(`${target}${left}`, { recursive: true, force: true })
   } finally {
@@ -46,7 +46,7 @@ export const rewriteSnapshot = async <A>(
   return rewriteFile(path, { ending, write, isWanted }, options)
 }
 
-/** The same for any DuckDB file that no other process uses, and that has no log. */
+/** The same for any DuckDB file that no other process uses and that has no log. */
 export const rewriteFile = async <A>(
   path: string,
   { ending, write, isWanted }: Rewrite<A>,
@@ -54,11 +54,11 @@ export const rewriteFile = async <A>(
 ): Promise<A> => {
   const target = realpathSync(path)
   const copy = `${target}.${ending}`
-  // One thread writes the rows in their order and fills every block; two leave more of them half empty.
+  // A single thread writes the rows in order and fills every block; two leave more blocks half empty.
   const db = await runOrThrow(
     openDatabase(':memory:', { memory: [options.memoryLimit ?? chooseMemoryLimit()], spillPath: target, threads: 1 }),
   )
-  // Closing a handle of the file gives up DuckDB's lock, so this one stays open as long.
+  // Closing any handle of the file releases DuckDB's lock, so this one stays open as long.
   const handle = openSync(target, 'r')
   try {
     // Other processes may read the file, but none can write it until this one is closed.
@@ -93,9 +93,8 @@ const throwAs =
   }
 
 /**
- * Rewrites a snapshot and keeps the smaller of the two. DuckDB reuses the place of what it has replaced, but gives it
- * back to the disk only at the end of the file, and a block that several tables share only once none of them needs
- * it.
+ * Rewrites a snapshot and keeps the smaller of the two files. DuckDB reuses freed space, but returns it to the disk
+ * only at the end of the file, and a block shared by several tables only once none of them needs it.
  */
 export const compactSnapshot = async (path: string, options?: SnapshotOptions): Promise<CompactResult> => {
   let before = 0
@@ -112,9 +111,9 @@ export const compactSnapshot = async (path: string, options?: SnapshotOptions): 
 }
 
 /**
- * Refuses a file with tables that cannot be copied. DuckDB fills them in any order, whatever their foreign keys need,
- * and the storage version of our files has no VARIANT. `byRow`: tables are filled by INSERT, which generated columns
- * do not take.
+ * Refuses a file with tables that cannot be copied. DuckDB fills them in any order, regardless of foreign keys, and the
+ * storage version of our files has no VARIANT. `byRow`: tables are filled by INSERT, which does not support generated
+ * columns.
  */
 export const requireCopyableTables = async (db: Database, path: string, byRow = false): Promise<void> => {
   const found = await db.query(`
@@ -143,9 +142,12 @@ export const copyTables = async (db: Database): Promise<void> => {
 }
 
 export const unequalCopyError = (): CommandError =>
-  new CommandError(systemFailure('The copy is not equal to the file, so it was thrown away. Please report it.'))
+  new CommandError(systemFailure('The copy differs from the file, so it was discarded. Please report this.'))
 
-/** The tables of a database with their columns, rows and a hash of all values, and what else it holds, as text. */
+/**
+ * Describes a database as text: its tables with their columns, rows and a hash of all values, and what else it
+ * contains.
+ */
 const describeDatabase = async (db: Database, name: string): Promise<string> => {
   const lines: string[] = []
   const tables = await db.query(`

@@ -4,8 +4,8 @@ import type { Scale } from './store/models'
 const columnNames = ['question_id', 'lowest', 'highest', 'best'] as const
 
 /**
- * Reads a file of scales: CSV with a header, separated by commas, semicolons or tabs. Rejects with `CommandError` that
- * names the line.
+ * Reads a file of scales: CSV with a header, separated by commas, semicolons or tabs. Rejects with a `CommandError`
+ * that names the line.
  */
 export const readScales = async (path: string): Promise<ReadonlyArray<Scale>> =>
   decodeScales(path, await readCsvFile(path))

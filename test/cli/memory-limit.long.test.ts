@@ -75,8 +75,8 @@ describe('--memory-limit', () => {
     expect(await run('query', '--db', db, '--memory-limit', '32MB', sorted)).toMatchObject({
       status: 78,
       stderr:
-        `${db}: the query needs more memory than the limit of 32MB, and the folder beside the file for what does ` +
-        `not fit, ${db}.tmp, cannot be made. Check who may write there, or raise the limit with --memory-limit.`,
+        `${db}: the query needs more memory than the limit of 32MB, and the folder for what does ` +
+        `not fit, ${db}.tmp, cannot be created. Check who may write there, or raise the limit with --memory-limit.`,
     })
   })
 
@@ -97,7 +97,7 @@ describe('--memory-limit', () => {
       '{"memory":"512.0 MiB"}\n',
     )
     const raised = await run('query', '--db', db, '--memory-limit', '64MB', "SET memory_limit = '2GB'")
-    expect([raised.status, raised.stderr]).toEqual([78, expect.stringContaining('A query changes no setting')])
+    expect([raised.status, raised.stderr]).toEqual([78, expect.stringContaining('A query cannot change settings')])
   })
 
   it('is not taken at once by a query, which begins with less and is run again where that is too little', async () => {

@@ -416,11 +416,11 @@ describe('--limit', () => {
 
 describe('SQL that does more than read', () => {
   it.each([
-    ['DELETE FROM reviews', 'A query changes nothing, and this DELETE would.'],
-    ['CREATE TABLE t AS SELECT 1', 'A query changes nothing, and this CREATE would.'],
+    ['DELETE FROM reviews', 'A query cannot change anything, and this DELETE would.'],
+    ['CREATE TABLE t AS SELECT 1', 'A query cannot change anything, and this CREATE would.'],
     ["COPY reviews TO '/tmp/none.csv'", 'A query cannot read or write other files, such as /tmp/none.csv.'],
     ["FROM '/etc/hosts.csv'", 'A query cannot read or write other files, such as /etc/hosts.csv.'],
-    ['SET threads = 1', 'A query changes no setting, such as threads.'],
+    ['SET threads = 1', 'A query cannot change settings, such as threads.'],
   ])('is refused in plain words: %s', async (sql, expected) => {
     const message = await readError(sql)
     expect(message).toContain(expected)

@@ -50,7 +50,7 @@ const checkStatus = (
   const mayNeedHands =
     isRefused ||
     isMissing ||
-    /holds nothing: .*feedback sync makes it again/.test(stderr) ||
+    /is empty: .*feedback sync creates it again/.test(stderr) ||
     faults.includes('no memory') ||
     (isDamaged && findRemedy(stderr) !== undefined)
   return status === 78 && !mayNeedHands ? broken('78 where nothing is to be changed') : []

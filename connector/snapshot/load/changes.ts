@@ -9,7 +9,7 @@ import { type CursorRange, toCursorRange } from './load-rows'
 import { createSpool, type SharedSpool, type Spool } from './spool'
 import type { Load } from './stream-load'
 
-/** What one stream has received since the commit before. */
+/** What one stream has received since the last commit. */
 export type Change = {
   readonly load: Load
   readonly spool: Spool
@@ -21,10 +21,10 @@ export type Change = {
   readonly state: string | undefined
 }
 
-/** What a commit writes: what each stream has received, and the reviews that several streams make their rows of. */
+/** What a commit writes: what each stream has received, and the reviews from which several streams make their rows. */
 export type Received = { readonly changes: ReadonlyArray<Change>; readonly shared: ReadonlyArray<SharedSpool> }
 
-/** Takes from a load what it has received, and gives it an empty spool. `path`: the file of the snapshot. */
+/** Takes what a load has received and gives it an empty spool. `path`: the snapshot file. */
 export const takeChange = (load: Load, path: string): Change => {
   const { target, activatesGeneration, status, records, sourceRecords, state } = load
   const change = { load, spool: load.spool, target, activatesGeneration, status, records, sourceRecords, state }
@@ -32,18 +32,18 @@ export const takeChange = (load: Load, path: string): Change => {
   return change
 }
 
-/** The loads of the streams that reviews were received for. */
+/** The loads of the streams for which reviews were received. */
 export const loadsOf = ({ streams }: SharedSpool, changes: ReadonlyArray<Change>): ReadonlyArray<Load> =>
   changes.flatMap(({ load }) => (streams.includes(load.stream) ? [load] : []))
 
-/** The tables, those of these streams with the columns that their loads know. */
+/** The tables; those of these streams have the columns that their loads know. */
 export const withLoads = (tables: ReadonlyArray<Table>, changes: ReadonlyArray<Change>): ReadonlyArray<Table> =>
   tables.map((table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table)
 
 export const countRecords = (spools: ReadonlyArray<Spool>): number =>
   spools.reduce((sum, spool) => sum + spool.count(), 0)
 
-/** The records of each stream that were received; reviews that several streams share are those of reviews. */
+/** The received records of each stream. Reviews shared by several streams count as those of `reviews`. */
 const listArrivals = ({
   changes,
   shared,
@@ -54,9 +54,9 @@ const listArrivals = ({
   ].filter(({ spool }) => spool.count() > 0)
 
 /**
- * Adds the tombstones that records of someone forgotten give, such as the id of a review that names their visit,
- * before any of them is written. Rows that came before the record which shows whose they are go. `remove`: removes
- * them, in a transaction.
+ * Adds the tombstones that follow from records of forgotten persons, such as the id of a review that names their visit,
+ * before any of these records is written. Removes rows that came before the record which identifies their person.
+ * `remove`: removes them, in a transaction.
  */
 export const forgetArrivals = async (
   db: Database,
@@ -77,8 +77,8 @@ export const removeForgotten = (db: Database, tables: ReadonlyArray<Table>): Pro
   db.run([...tables.flatMap(removeForgottenSql), ...updateRowCountsSql(tables)].join(';\n'))
 
 /**
- * Why a commit failed. The records are JSON in all but a few files, so that they are looked through only once DuckDB
- * has refused them.
+ * Explains a failed commit. Records are JSON in all but a few files, so they are searched only after DuckDB has refused
+ * them.
  */
 export const explainCommitFailure = ({ changes }: Received, error: unknown): unknown => {
   if (error instanceof CommandError) return error
@@ -94,7 +94,7 @@ export const explainCommitFailure = ({ changes }: Received, error: unknown): unk
   return error
 }
 
-/** What a commit does, in words. */
+/** Describes a commit. */
 export const describeCommit = ({ changes, shared }: Received): string => {
   const added = changes.filter(({ spool }) => spool.count() > 0)
   const rows = countRecords([...added, ...shared].map(({ spool }) => spool))
@@ -105,7 +105,7 @@ export const describeCommit = ({ changes, shared }: Received): string => {
   return `committing the end of ${subject}`
 }
 
-/** The least and the greatest cursor of a change whose records are in `batch`, typed as in `table`. */
+/** The lowest and highest cursor of a change whose records are in `batch`, typed as in `table`. */
 export const findCursorRange = ({ load, target }: Change, table: Table, batch: string): CursorRange | undefined => {
   const name = mapToColumns(table, target).cursor
   return load.cursor === undefined || name === undefined ? undefined : toCursorRange({ ...load.cursor, name }, batch)

@@ -20,8 +20,8 @@ import type { Load } from './stream-load'
 import { typeColumnsSql, typeRows } from './typed-rows'
 
 /**
- * In one transaction: types the records and merges them by their key, applies deletions, saves the states that cover
- * them. If it rejects, nothing has changed and it may be called again.
+ * In one transaction: types the records, merges them by key, applies deletions, and saves the states that cover them.
+ * If it rejects, nothing has changed and it may be called again.
  */
 export const commitReceived = async (
   db: Database,
@@ -37,14 +37,14 @@ export const commitReceived = async (
   for (const { load } of changes) load.made += countMade(results, load)
 }
 
-/** How many rows of a stream were made of the reviews. */
+/** How many rows of a stream were made from the reviews. */
 const countMade = (results: ReadonlyArray<SharedResult>, { stream }: Load): number =>
   results.reduce((sum, { made }) => sum + (made.get(stream) ?? 0), 0)
 
 const uniqueByName = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> =>
   columns.filter(({ name }, i) => columns.findIndex((other) => other.name === name) === i)
 
-/** The columns that the records of each change bring, and members of the objects in shared reviews. */
+/** The columns that the records of each change add, including members of the objects in shared reviews. */
 export const findNewColumns = async (
   db: Database,
   { changes, shared }: Received,
@@ -62,12 +62,11 @@ export const findNewColumns = async (
 }
 
 /**
- * A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to
- * reviews.
+ * A change whose records are in the table; `batch`: the temporary table with their keys, cursors and review references.
  */
 type Batch = { readonly change: Change; readonly table: Table; readonly batch: string }
 
-/** `undeclared`: the columns that each change brings. */
+/** `undeclared`: the columns that each change adds. */
 const commitWithin = async (
   db: Database,
   received: Received,
@@ -89,7 +88,7 @@ const commitWithin = async (
   for (const batch of batches) if (batch.change.target.key.length > 0) await applyTombstones(db, batch, references)
   await settleVersions(db, batches, results, references)
   for (const change of changes) await endGenerations(db, change, references, now)
-  // Each statement waits for its turn on the thread that reads on, so these are sent as one.
+  // Each statement waits for its turn on the reading thread, so these are sent as one.
   await db.run(
     [
       ...saveStatesSql(changes, now),
@@ -109,7 +108,7 @@ const commitWithin = async (
 const hasChange = (changes: ReadonlyArray<Change>, { name }: Table): boolean =>
   changes.some(({ load }) => load.stream === name)
 
-/** Applies known deletions to the reviews that were written, and removes what belongs to their older versions. */
+/** Applies known deletions to the written reviews, and removes what belongs to their older versions. */
 const settleVersions = async (
   db: Database,
   batches: ReadonlyArray<Batch>,
@@ -141,7 +140,7 @@ const saveStatesSql = (changes: ReadonlyArray<Change>, now: number): ReadonlyArr
   return states.length === 0 ? [] : saveLoadStatesSql(changes[0]?.load, states, now)
 }
 
-/** What the commit changes of a load's row in `_loads`. */
+/** What the commit changes in a load's row in `_loads`. */
 const describeLoad = (change: Change, batches: ReadonlyArray<Batch>, results: ReadonlyArray<SharedResult>) => {
   const { id, stream, table, made } = change.load
   const batch = batches.find((other) => other.change === change)
@@ -155,7 +154,7 @@ const describeLoad = (change: Change, batches: ReadonlyArray<Batch>, results: Re
   }
 }
 
-/** The versions of the reviews that rows were made of. */
+/** The versions of the reviews from which rows were made. */
 const timesOf = ({ batch: { batch, time } }: SharedResult) => toCursorRange({ name: time, type: 'TIMESTAMPTZ' }, batch)
 
 /** Types the records of a batch into their table, one row for each key. */

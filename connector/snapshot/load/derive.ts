@@ -3,21 +3,21 @@ import { quoteIdentifier, quoteLiteral } from '../store/database'
 import { attributeOf, type Column, type Table } from '../store/tables'
 import { type RecordSource, shapeOf, type TypedRows, typeRecords, typeRows } from './typed-rows'
 
-// The rows of child streams, made of the reviews that name them. `unnest` stands in the SELECT list: as a lateral
-// join it takes four times as long. Names of ours begin with _, and foreign ones are always members of a structure.
+// The rows of child streams, made from the reviews that name them. `unnest` is used in the SELECT list: as a lateral
+// join it takes four times as long. Our names begin with _, and foreign names are always members of a structure.
 
-/** A stream whose rows are made of reviews. */
+/** A stream whose rows are made from reviews. */
 export type DerivedStream = { readonly table: Table; readonly derivation: Derivation; readonly generation: number }
 
 /**
- * Reviews, as SQL of `_seq`, `_at`, `_review`, `_time` and `_part`: the review itself, as a structure of what the
- * streams need; with `isText` as JSON text, which has also the members that no stream declares.
+ * Reviews, as SQL with `_seq`, `_at`, `_review`, `_time` and `_part`: the review itself, as a structure of what the
+ * streams need; with `isText` as JSON text, which also has members that no stream declares.
  */
 export type Reviews = { readonly sql: string; readonly isText: boolean }
 
 type Shape = { [name: string]: string | Shape | [Shape] }
 
-/** Adds to a shape what a stream takes from a review. */
+/** Adds what a stream takes from a review to a shape. */
 const addToShape = (shape: Shape, { table, derivation }: DerivedStream): void => {
   if (derivation._tag === 'record') return
   const steps: ReadonlyArray<PartStep> =
@@ -36,7 +36,7 @@ const addToShape = (shape: Shape, { table, derivation }: DerivedStream): void =>
   else Object.assign(inner, shapeOf(columns, true))
 }
 
-/** The reviews of a spool, as these streams need them. */
+/** The reviews of a spool, in the form that these streams need. */
 export const reviewsOf = (spool: string, streams: ReadonlyArray<DerivedStream>, isText: boolean): Reviews => {
   const shape: Shape = { id: 'BIGINT', modifiedTime: 'TIMESTAMPTZ' }
   for (const stream of streams) addToShape(shape, stream)
@@ -54,7 +54,7 @@ export const reviewsOf = (spool: string, streams: ReadonlyArray<DerivedStream>, 
 
 const memberPath = (name: string): string => quoteLiteral(`$.${JSON.stringify(name)}`)
 
-/** SQL of a member of `_part`: an object, a list of objects, or a text. */
+/** SQL for a member of `_part`: an object, a list of objects, or a text. */
 const memberSql = ({ isText }: Reviews, { name, isList }: Pick<PartStep, 'name' | 'isList'>): string => {
   if (!isText) return `_part.${quoteIdentifier(name)}`
   return isList
@@ -65,12 +65,13 @@ const memberSql = ({ isText }: Reviews, { name, isList }: Pick<PartStep, 'name' 
 const textSql = ({ isText }: Reviews, name: string): string =>
   isText ? `json_extract_string(_part, ${memberPath(name)})` : `_part.${quoteIdentifier(name)}`
 
-/** The name of a column of ours for a member that rows further in carry. */
+/** The name of our column for a member that nested rows inherit. */
 const carriedName = (name: string): string => quoteIdentifier(`_carried_${name}`)
 
 /**
- * The objects that steps lead to, as SQL of `_seq`, `_at`, `_review`, `_time`, `_part` and what they carry. `_place`:
- * a text that sorts the objects of one review as they stand in it; costly, so it is there only where it is asked for.
+ * The objects that steps lead to, as SQL with `_seq`, `_at`, `_review`, `_time`, `_part` and inherited members.
+ * `_place`: a text that sorts the objects of one review in their original order. It is costly, so it exists only on
+ * request.
  */
 const partsSql = (reviews: Reviews, steps: ReadonlyArray<PartStep>, hasPlace: boolean): string => {
   let sql = hasPlace ? `SELECT *, '' AS _place FROM (${reviews.sql})` : reviews.sql
@@ -100,7 +101,7 @@ const partsSql = (reviews: Reviews, steps: ReadonlyArray<PartStep>, hasPlace: bo
   return sql
 }
 
-/** SQL of the columns that a derivation fills itself, by their names. */
+/** SQL for the columns that a derivation fills itself, by name. */
 const valuesOf = (derivation: Derivation): ReadonlyMap<string, (column: Column) => string> => {
   const version: ReadonlyArray<readonly [string, (column: Column) => string]> = [['reviewModifiedTime', () => '_time']]
   if (derivation._tag === 'names')
@@ -119,7 +120,7 @@ const valuesOf = (derivation: Derivation): ReadonlyMap<string, (column: Column) 
   ])
 }
 
-/** Objects of reviews as records to be typed; `place`: SQL of their place in the stream. */
+/** Objects of reviews as records to be typed; `place`: SQL for their place in the stream. */
 const toSource = ({ table, derivation }: DerivedStream, isText: boolean, sql: string, place: string): RecordSource => {
   const values = valuesOf(derivation)
   const given = table.columns.flatMap((column) => {
@@ -138,10 +139,7 @@ const toSource = ({ table, derivation }: DerivedStream, isText: boolean, sql: st
   }
 }
 
-/**
- * The lists of a child stream whose elements have keys that may repeat: SQL of the keys, and of the rows that they
- * stand in.
- */
+/** The lists of a child stream whose elements have keys that may repeat: SQL for the keys, and for their rows. */
 export const repeatedPartsSql = (reviews: Reviews, { derivation }: DerivedStream): string | undefined => {
   if (derivation._tag !== 'part') return undefined
   const { steps } = derivation
@@ -157,8 +155,8 @@ export const repeatedPartsSql = (reviews: Reviews, { derivation }: DerivedStream
 }
 
 /**
- * What the members of a child stream's objects are called, where any are not declared. Undefined for a stream that
- * has no such objects.
+ * The names of the members of a child stream's objects, if some are undeclared. Undefined for a stream without such
+ * objects.
  */
 export const memberNamesSql = (reviews: Reviews, { derivation }: DerivedStream): string | undefined => {
   if (derivation._tag === 'record' || derivation._tag === 'names') return undefined
@@ -166,15 +164,15 @@ export const memberNamesSql = (reviews: Reviews, { derivation }: DerivedStream):
   return `SELECT DISTINCT unnest(json_keys(_part)) AS name FROM (${partsSql(reviews, steps, false)})`
 }
 
-/** The members of an object that are no attributes of its rows. */
+/** The members of an object that are not attributes of its rows. */
 export const omittedMembers = (derivation: Derivation): ReadonlyArray<string> => [
   ...(derivation._tag === 'part' ? derivation.omitted : []),
   ...valuesOf(derivation).keys(),
 ]
 
 /**
- * The table with what a run has seen so far of a stream of which each version is sent once. Rows are only added, each
- * with the commit that has brought it, so that a commit that is tried again can take its own back.
+ * The table with what a run has already seen of a stream that sends each version once. Rows are only added, each with
+ * its commit, so that a retried commit can remove its own.
  */
 export type Seen = { readonly load: number | bigint; readonly commit: number }
 
@@ -186,8 +184,8 @@ export const createSeenSql = (seen: Seen): string => `
 export const forgetSeenSql = (seen: Seen): string => `DELETE FROM ${seenName(seen)} WHERE commit = ${seen.commit}`
 
 /**
- * Into `_found`: of each object that reviews name the versions that differ from the one before, in the order of the
- * reviews; those of older reviews never come after newer ones.
+ * Into `_found`: for each object that reviews name, the versions that differ from the previous one, in the order of the
+ * reviews. Versions from older reviews never follow newer ones.
  */
 const findVersionsSql = (reviews: Reviews, { table }: DerivedStream, member: string, seen: Seen): string => {
   const sql = partsSql(reviews, [{ name: member, isList: false, key: 'id' }], false)
@@ -195,7 +193,7 @@ const findVersionsSql = (reviews: Reviews, { table }: DerivedStream, member: str
     ({ name, attribute }) => attribute === undefined && name !== 'reviewModifiedTime',
   )
   const record = reviews.isText ? `from_json(_part, ${quoteLiteral(JSON.stringify(shapeOf(columns, true)))})` : '_part'
-  // Attributes that are null don't count, so that a new column changes nothing.
+  // Null attributes do not count, so that a new column changes nothing.
   const texts = columns.map(({ name }) => `${quoteLiteral(`${name}=`)} || _record.${quoteIdentifier(name)}::VARCHAR`)
   return `
   CREATE OR REPLACE TEMP TABLE _found AS
@@ -214,10 +212,10 @@ const findVersionsSql = (reviews: Reviews, { table }: DerivedStream, member: str
   DELETE FROM _found WHERE _seq < 0 OR _before IS NOT DISTINCT FROM _content`
 }
 
-/** White space of any kind, as JavaScript trims it. */
+/** Any kind of white space that JavaScript trims. */
 const blankPattern = `'[\\s\\x{0B}\\x{FEFF}\\p{Z}]*'`
 
-/** Into `_found`: the first object of each key that no review before has shown; a name that is blank counts as none. */
+/** Into `_found`: the first object of each key that no earlier review has shown. Blank names do not count. */
 const findNamesSql = (reviews: Reviews, { steps, names, hasKey, kind }: NamesDerivation, seen: Seen): string => {
   const columns = names.map((_, i) => `_name${i}`)
   const texts = names.map(
@@ -230,7 +228,8 @@ const findNamesSql = (reviews: Reviews, { steps, names, hasKey, kind }: NamesDer
   const joined = `concat_ws(' ', ${[...(hasKey ? [] : [first]), ...rest].join(', ')})`
   const values = Object.entries(kind?.values ?? {}).map((value) => value.map(quoteLiteral).join(': '))
   const kindSql = kind && `MAP {${values.join(', ')}}[lower(trim(_name${names.indexOf(kind.of)}, ' '))] AS _kind,`
-  // Only where a name is the key, others may differ: then the places in a review say which object comes first.
+  // If only a name is the key, the other attributes may differ. Then the place in the review decides which object is
+  // first.
   const placed = steps.map((step, i) => (hasKey ? { ...step, index: `place${i}` } : step))
   const order = `, min([${['_seq', ...steps.map((_, i) => carriedName(`place${i}`))].join(', ')}]) AS _order`
   return `
@@ -249,7 +248,7 @@ const findNamesSql = (reviews: Reviews, { steps, names, hasKey, kind }: NamesDer
   INSERT INTO ${seenName(seen)} (commit, key) SELECT ${seen.commit}, _key FROM _found`
 }
 
-/** Into `_found`: what a stream sends once; undefined for a stream whose rows are not found in this way. */
+/** Into `_found`: what a stream sends once; undefined for a stream whose rows are not found this way. */
 export const findSql = (reviews: Reviews, stream: DerivedStream, seen: Seen): string | undefined => {
   const { derivation } = stream
   if (derivation._tag === 'dimension') return findVersionsSql(reviews, stream, derivation.member, seen)
@@ -257,8 +256,8 @@ export const findSql = (reviews: Reviews, stream: DerivedStream, seen: Seen): st
 }
 
 /**
- * The rows that a stream makes of reviews: of those in `_found`, where `findSql` has put any there. `spool`: the
- * reviews as they came. `isOrdered`: each part of a review has its own place.
+ * The rows that a stream makes from reviews, or from `_found` if `findSql` filled it. `spool`: the reviews as received.
+ * `isOrdered`: each part of a review has its own place.
  */
 export const typeStream = (reviews: Reviews, stream: DerivedStream, spool: string, isOrdered: boolean): TypedRows => {
   const { table, derivation, generation } = stream
@@ -272,7 +271,7 @@ export const typeStream = (reviews: Reviews, stream: DerivedStream, spool: strin
       const place = isOrdered ? 'row_number() OVER (ORDER BY _seq, _place)' : '_seq'
       return typed(isText, partsSql(reviews, derivation.steps, isOrdered), place)
     }
-    // One review may show several, and each needs its own place.
+    // A review may show several, and each needs its own place.
     case 'dimension':
       return typed(isText, 'FROM temp._found', 'row_number() OVER (ORDER BY _seq)')
     case 'names':

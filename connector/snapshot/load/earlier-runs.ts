@@ -3,7 +3,7 @@ import type { Snapshot } from '../store/database'
 import { cleanStatesSql } from '../store/forgotten'
 import { type StreamStateText, saveStreamStatesSql } from '../store/metadata'
 
-/** Saves the states of a commit; they remember no row of someone forgotten. */
+/** Saves the states of a commit. They remember no row of a forgotten person. */
 export const saveLoadStatesSql = (
   load: { readonly spool: { readonly forgotten: string | undefined } } | undefined,
   states: ReadonlyArray<StreamStateText>,
@@ -14,9 +14,8 @@ export const saveLoadStatesSql = (
 ]
 
 /**
- * The states from which a run goes on, of those that were saved. A full refresh goes on from the state of a full
- * refresh alone: at its end the rows of all others are removed, those too that an unfinished scan of another run has
- * read.
+ * The saved states from which a run continues. A full refresh continues only from the state of a full refresh: when it
+ * ends, the rows of all others are removed, including those read by another run's unfinished scan.
  */
 export const chooseStates = async ({ db }: Snapshot, states: SourceState, syncMode: SyncMode): Promise<SourceState> => {
   if (syncMode === 'incremental') return states
@@ -30,8 +29,8 @@ export const chooseStates = async ({ db }: Snapshot, states: SourceState, syncMo
 }
 
 /**
- * The least and the greatest cursor that the loads of a stream since a time (milliseconds since 1970) have received;
- * undefined if none.
+ * The lowest and highest cursor that a stream's loads since a time (milliseconds since 1970) have received; undefined
+ * if none.
  */
 export type ReceivedRangeReader = (
   stream: string,
@@ -41,7 +40,7 @@ export type ReceivedRangeReader = (
 export const readReceivedRange =
   ({ db }: Snapshot): ReceivedRangeReader =>
   async (stream, since) => {
-    // A load begins a little before its scan.
+    // A load starts a little before its scan.
     const [row] = await db.query(
       `SELECT min(cursor_from) AS least, max(cursor_to) AS greatest FROM _loads
        WHERE stream = $stream AND started >= make_timestamptz(($since::BIGINT - 60000) * 1000)`,

@@ -15,8 +15,8 @@ import type { Spool } from './spool'
 import type { LoadOptions, LoadTarget } from './target'
 
 /**
- * Creates the stream's table, or adds the columns that it lacks; a column that is no longer declared stays. A type
- * never changes: the stream is refused. `info`: what it declares now.
+ * Creates the stream's table, or adds the columns that it lacks. A column that is no longer declared stays. If a type
+ * changed, refuses the stream. `info`: the current declaration.
  */
 const ensureTable = async (db: Database, info: StreamInfo, table: Table | undefined): Promise<Table> => {
   const { name, schema } = info
@@ -32,7 +32,7 @@ const ensureTable = async (db: Database, info: StreamInfo, table: Table | undefi
   return { name, columns: declared, history: false }
 }
 
-/** A config that hashes an attribute makes it a text, and a lookup has its own type. */
+/** Refuses columns whose type changed, for example because the config now hashes an attribute, or reads a lookup. */
 export const refuseOtherTypes = (
   db: Database,
   info: StreamInfo,
@@ -50,7 +50,7 @@ export const refuseOtherTypes = (
   }
 }
 
-/** A view of ours gives way to a stream of its name; it gets another one at the end of the run. */
+/** One of our views gives way to a stream with its name, and gets another name at the end of the run. */
 const dropView = async (db: Database, name: string): Promise<void> => {
   const view = await db.scalar(
     `SELECT view_name FROM duckdb_views()
@@ -60,7 +60,7 @@ const dropView = async (db: Database, name: string): Promise<void> => {
   if (view !== undefined) await db.run(`DROP VIEW ${quoteIdentifier(String(view))}`)
 }
 
-/** Creates the stream's history table; from then on every version of its rows is kept. */
+/** Creates the stream's history table. From then on every version of its rows is kept. */
 const createHistoryTable = async (db: Database, { name }: Table): Promise<void> => {
   await db.run(
     `CREATE TABLE IF NOT EXISTS ${quoteIdentifier(historyTableName(name))} AS FROM ${quoteIdentifier(name)} LIMIT 0`,
@@ -70,7 +70,7 @@ const createHistoryTable = async (db: Database, { name }: Table): Promise<void> 
   )
 }
 
-/** Adds the columns that a table lacks, to its history too. */
+/** Adds the columns that a table lacks, also to its history. */
 export const addColumns = async (db: Database, table: Table, wanted: ReadonlyArray<Column>): Promise<Table> => {
   const names = [table.name, ...(table.history ? [historyTableName(table.name)] : [])]
   const added = wanted.filter(({ name }) => table.columns.every((column) => column.name !== name))
@@ -81,8 +81,8 @@ export const addColumns = async (db: Database, table: Table, wanted: ReadonlyArr
 }
 
 /**
- * By batch, columns for the attributes of its records that have none: JSON columns, and a column that marks
- * tombstones. A source that collects what is undeclared in `unknown_attributes` needs only the latter.
+ * By batch, the columns for attributes of its records that have none: JSON columns, and a column that marks tombstones.
+ * A source that collects undeclared attributes in `unknown_attributes` needs only the latter.
  */
 export const findUndeclaredColumns = async (
   db: Database,
@@ -115,7 +115,7 @@ export const rejectStream = ({ name }: StreamInfo, reason: string, remedy = 'Cor
   throw new CommandError(configFailure(`Stream ${name} cannot be written: ${reason}. ${remedy}`))
 }
 
-/** The column of an attribute, which may have another name. */
+/** The column of an attribute, which may have a different name. */
 export const findColumn = ({ columns }: Table, attribute: string): Column | undefined =>
   columns.find((column) => attributeOf(column) === attribute)
 
@@ -128,7 +128,7 @@ export const mapToColumns = (
   return { key: key.map(toName), cursor: cursor === undefined ? undefined : toName(cursor) }
 }
 
-/** The stream's table with its declared columns. `key`: the columns of the key until now. */
+/** The stream's table with its declared columns. `key`: the key columns so far. */
 export const prepareTable = async (
   db: Database,
   info: StreamInfo,
@@ -142,10 +142,7 @@ export const prepareTable = async (
   return table
 }
 
-/**
- * Refuses a stream whose key or cursor its schema lacks, or whose key is another one than `key`, the columns of it
- * until now.
- */
+/** Refuses a stream whose schema lacks its key or cursor, or whose key differs from `key`, its key columns so far. */
 export const requireKey = (
   db: Database,
   info: StreamInfo,
@@ -167,8 +164,8 @@ export const requireKey = (
 }
 
 /**
- * Refuses a stream by its name, or a refresh that another connection has left behind. `names`: of the streams there
- * are; `generation`: of this one.
+ * Refuses a stream because of its name, or an outdated refresh from another connection. `names`: the existing streams;
+ * `generation`: the current one of this stream.
  */
 export const requireStream = (
   db: Database,
@@ -184,13 +181,13 @@ export const requireStream = (
       info,
       `${adviseOnPlace(db, 'the file')} has the stream ${other}, whose name differs only in case, ` +
         'which names of tables cannot',
-      adviseOnPlace(db, 'Read it into a file of its own with --db.'),
+      adviseOnPlace(db, 'Read it into its own file with --db.'),
     )
   if ((options.minimum ?? 0) > 0 && (options.generation ?? 0) < generation)
     rejectStream(
       info,
       `its refresh has the generation ${options.generation}, but ${adviseOnPlace(db, 'the file')} already has ` +
         `generation ${generation}, so another connection has written it`,
-      adviseOnPlace(db, 'Give each connection a file of its own with --db.'),
+      adviseOnPlace(db, 'Give each connection its own file with --db.'),
     )
 }

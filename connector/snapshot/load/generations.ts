@@ -4,8 +4,8 @@ import type { ReviewReference } from '../store/tables'
 import { removeOldRows } from './merge'
 
 /**
- * Whether the file has rows of any of these streams. Deletions leave the rows of `locations` and the like, so `reviews`
- * alone decides where an earlier run has read them.
+ * The file has rows of some of these streams. Deletions do not remove the rows of `locations` and the like, so if an
+ * earlier run has read `reviews`, only `reviews` counts.
  */
 export const hasRowsOf = async (
   db: Database,

@@ -1,6 +1,6 @@
 /**
- * What a writer of messages shares with whatever keeps its rows: a `Loader` opens streams and commits what was
- * received. A file merges rows into its tables; the lake, another room, appends them. Typed rows are SQL of the
+ * What a writer of messages shares with the different stores for its rows: a `Loader` opens streams and commits what
+ * was received. A file merges rows into its tables; the lake, another room, appends them. Typed rows are SQL with the
  * columns of a table, those of Airbyte and the place of each record in its stream.
  */
 export { type Change, describeCommit, forgetArrivals, loadsOf, type Received } from './changes'

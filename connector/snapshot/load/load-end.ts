@@ -3,7 +3,7 @@ import type { LoadStatus } from '../store/metadata'
 import { changeLoad, commit, type Run, waitForCommit } from './run'
 import type { Load } from './stream-load'
 
-/** Ends a load; does nothing if it has ended. */
+/** Ends a load. Does nothing if it has already ended. */
 export const endLoad = async (run: Run, load: Load, status: Exclude<LoadStatus, 'running'>): Promise<void> => {
   if (load.status !== 'running') return
   const { minimumGeneration } = load.target
@@ -14,7 +14,7 @@ export const endLoad = async (run: Run, load: Load, status: Exclude<LoadStatus, 
   else run.isCommitDue = true
 }
 
-/** Begins a version of a table, which is a generation of its stream, or makes it the one that is shown. */
+/** Starts a version of a table, which is a generation of its stream, or makes it the visible one. */
 export const changeVersion = async (
   run: Run,
   { stream, version, active }: Extract<Message, { readonly _tag: 'TableVersion' }>,

@@ -4,10 +4,10 @@ import type { Column, ColumnType } from '../store/tables'
 
 // What commits change of the rows of `_loads`.
 
-/** A killed run leaves its loads at status `running`; the next run marks them incomplete. */
+/** A killed run leaves its loads with status `running`. The next run marks them incomplete. */
 export const closeAbandonedLoadsSql = `UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`
 
-/** SQL of the least and the greatest cursor in a table `t` of records, as text; `type`: the type to compare them as. */
+/** SQL for the lowest and highest cursor in a table `t` of records, as text; `type`: the type for comparing them. */
 export type CursorRange = {
   readonly table: string
   readonly least: string
@@ -20,7 +20,7 @@ export const toCursorRange = (column: Column, table: string): CursorRange => {
   return { table, least: endSql('min'), greatest: endSql('max'), type: column.type }
 }
 
-/** What a commit changes of a load's row in `_loads`; `range`: of the cursors in its batch. */
+/** What a commit changes in a load's row in `_loads`; `range`: the cursors in its batch. */
 type LoadUpdate = {
   readonly id: number | bigint
   readonly stream: string
@@ -30,7 +30,7 @@ type LoadUpdate = {
   readonly range: CursorRange | undefined
 }
 
-/** Updates the loads' rows in `_loads`, those whose cursors have one type in one statement. */
+/** Updates the loads' rows in `_loads`, in one statement for all loads with the same cursor type. */
 export const updateLoadsSql = (loads: ReadonlyArray<LoadUpdate>, now: number): string =>
   [...new Set(loads.map(({ range }) => range?.type))]
     .map((type) =>

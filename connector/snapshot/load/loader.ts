@@ -10,20 +10,19 @@ import { commitWithinMemory } from './slices'
 import type { Load } from './stream-load'
 
 /**
- * What the records received since the last commit may come to until the next one begins; `millis`: how old they may
- * be at the end of a page.
+ * How much may be received after a commit before the next one starts; `millis`: the allowed age at the end of a page.
  */
 export type CommitLimits = {
   readonly rows: number
   readonly bytes: number
-  /** Of reviews from which several streams make their rows. */
+  /** For reviews from which several streams make their rows. */
   readonly sharedBytes: number
   readonly millis: number
-  /** Commits before a page that would be too much, so that what belongs to a review comes with it. */
+  /** Commits before a page that would exceed the limit, so that everything that belongs to a review comes with it. */
   readonly wholePages: boolean
 }
 
-/** Larger commits cost less for each row; smaller ones lose less when a run is killed. */
+/** Larger commits cost less per row; smaller ones lose less when a run is killed. */
 export const fileLimits: CommitLimits = {
   rows: 250_000,
   bytes: 64_000_000,
@@ -34,18 +33,18 @@ export const fileLimits: CommitLimits = {
 
 /** Where a writer puts its rows: a file merges them into its tables, a lake appends them to its versions. */
 export type Loader = {
-  /** The number of this run in `_loads`; larger than those of all runs before. */
+  /** The number of this run in `_loads`, higher than those of all earlier runs. */
   readonly run: number | bigint
   readonly limits: CommitLimits
-  /** Whether the streams that start together are opened together, since each opening takes a commit. */
+  /** Streams that start together are opened together, since each opening takes a commit. */
   readonly opensTogether: boolean
   /** Prepares the tables of streams. Rejects with `CommandError` if one cannot be written. */
   readonly open: (infos: ReadonlyArray<StreamInfo>, options: OpenOptions, now: number) => Promise<ReadonlyArray<Load>>
-  /** Makes one commit of what was received: rows, states, and how far the loads have come. */
+  /** Commits what was received at once: rows, states, and the progress of the loads. */
   readonly commit: (received: Received, now: number) => Promise<void>
   /**
-   * Removes rows of older generations before the commit that ends a refresh, where they are too many for it; a lake
-   * only hides them.
+   * Removes rows of older generations before the commit that ends a refresh, if they are too many for it. A lake only
+   * hides them.
    */
   readonly oldRows?: {
     readonly areMany: (load: Load, minimumGeneration: number) => Promise<boolean>
@@ -54,19 +53,19 @@ export type Loader = {
 }
 
 /**
- * The log of the commits is brought into the file once it has grown to this, after some 100,000 reviews, and what
- * DuckDB remembers of the groups of rows that it has written is freed.
+ * The log is written into the file once it has grown to this size, after some 100,000 reviews. This also frees what
+ * DuckDB remembers about written row groups.
  */
 const maxLogBytes = 4_000_000
 
-/** Merges rows into the tables of a file. `forgets`: whether anything was forgotten in it. */
+/** Merges rows into the tables of a file. `forgets`: something was forgotten in it. */
 export const createFileLoader = async (db: Database, forgets: boolean): Promise<Loader> => {
   await db.transaction(() => db.run(closeAbandonedLoadsSql))
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
-  // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups whose rows
-  // were replaced, a few at a time; by default it writes most rows of a first load a second time, only because the
-  // last group of each commit is not full. Texts take a third less room as Zstandard than by the methods that DuckDB
-  // would choose, and a quarter less time to write.
+  // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups with replaced
+  // rows, a few at a time; by default it would rewrite most rows of a first load just because the last group of each
+  // commit is not full. With Zstandard, texts take a third less space than with DuckDB's default methods, and a quarter
+  // less time to write.
   await db.run(`
     SET force_compression = 'zstd';
     SET preserve_insertion_order = false;
@@ -91,7 +90,7 @@ export const createFileLoader = async (db: Database, forgets: boolean): Promise<
       const current = await readTables()
       if (forgets) await forgetArrivals(db, received, () => removeForgotten(db, current), now)
       await commitWithinMemory(db, describeCommit(received), received, current, now)
-      // What a commit has added to a table, the next one must know, also where it has no rows for it.
+      // The next commit must know what this one added to a table, even if it has no rows for it.
       tables = withLoads(current, received.changes)
       if (await db.checkpoint(maxLogBytes)) await db.release()
       protectFiles(db.path)

@@ -1,9 +1,10 @@
 import { quoteIdentifier } from '../store/database'
 import type { ReviewReference, Table } from '../store/tables'
 
-// What the tables have already of the rows of a batch: their keys, the versions of their reviews, and known deletions.
+// Finds what the tables already contain for the rows of a batch: their keys, the versions of their reviews, and known
+// deletions.
 
-/** The key of a table in SQL: under names of ours, and as a condition that joins the table `t` with `_met`. */
+/** The key of a table in SQL: under our names, and as a condition that joins the table `t` with `_met`. */
 export const keySql = (key: ReadonlyArray<string>) => ({
   names: key.map((_, i) => `k${i}`).join(', '),
   columns: key.map((column, i) => `t.${quoteIdentifier(column)} AS k${i}`).join(', '),
@@ -12,7 +13,7 @@ export const keySql = (key: ReadonlyArray<string>) => ({
 })
 
 /**
- * Into `_met`: the keys that several rows have, all of the batch or some of the table. A key with a null meets no
+ * Into `_met`: the keys that several rows have, all in the batch or some in the table. A key with a null equals no
  * other.
  */
 export const metKeysSql = (table: Table, batch: string, key: ReadonlyArray<string>): string => {
@@ -26,8 +27,7 @@ export const metKeysSql = (table: Table, batch: string, key: ReadonlyArray<strin
 }
 
 /**
- * A table that refers to reviews, and the temporary table with the ids and times that the open transaction adds to
- * it.
+ * A table that refers to reviews, and the temporary table with the ids and times that the open transaction adds to it.
  */
 export type ReviewBatch = ReviewReference & { readonly batch: string }
 
@@ -38,9 +38,9 @@ const referencesSql = ({ table, id, time }: ReviewReference): string =>
   `SELECT t.${quoteIdentifier(id)} AS id, t.${quoteIdentifier(time)} AS time FROM ${quoteIdentifier(table.name)} AS t`
 
 /**
- * Into `_gone`: the last known deletion of each review that the batches name. Deletions are known from their stream's
- * table and, if they came as tombstones, from `_deletions`. They count whatever came first: a page that is older than
- * the deletion may come after it.
+ * Into `_gone`: the last known deletion of each review in the batches. Deletions come from their stream's table or, if
+ * they came as tombstones, from `_deletions`. They count in any order: a page older than the deletion may arrive after
+ * it.
  */
 export const knownDeletionsSql = (
   deletions: ReadonlyArray<ReviewReference>,
@@ -53,8 +53,8 @@ export const knownDeletionsSql = (
   GROUP BY id`
 
 /**
- * In which of so many slices, from 0, the review of each record is, by `batch` and `seq`. Reviews whose rows in the
- * tables are of near times are in one slice, since rows that were written together lie together; new reviews come last.
+ * The slice (from 0) in which the review of each record is, by `batch` and `seq`. Reviews whose rows in the tables have
+ * similar times share a slice, since rows written together are stored together. New reviews come last.
  */
 export const reviewSlicesSql = (
   tables: ReadonlyArray<ReviewReference>,
@@ -71,10 +71,7 @@ export const reviewSlicesSql = (
   WHERE id IN (SELECT value FROM _value) GROUP BY id;
   SELECT batch::INTEGER, seq::INTEGER, coalesce(slice, 0)::INTEGER FROM _value LEFT JOIN _slice ON value = id`
 
-/**
- * Into `_version`: the newest version of each review that the batches name and of which the tables hold more than
- * one.
- */
+/** Into `_version`: the newest version of each review in the batches of which the tables hold more than one. */
 export const newestVersionsSql = (
   tables: ReadonlyArray<ReviewReference>,
   batches: ReadonlyArray<ReviewBatch>,

@@ -18,11 +18,11 @@ import { keySql, knownDeletionsSql, metKeysSql, newestVersionsSql, type ReviewBa
 import type { LoadTarget } from './target'
 import type { TypedRows } from './typed-rows'
 
-// Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of
-// ours. Nothing here depends on the order in which a table keeps its rows.
+// Attributes may have any name, so a foreign column is always qualified or renamed before it appears next to one of our
+// names. Nothing here depends on the order in which a table stores its rows.
 
 /**
- * SQL to run before rows are deleted: copies the rows that `where` selects into the history table, if there is one.
+ * SQL to run before rows are deleted. Copies the rows that `where` selects into the history table, if there is one.
  * `source`: the table as `t`, joined with the tables that `ended` (the time at which a row ended) and `where` need. A
  * row that the history already has is not copied again, and a tombstone is never copied.
  */
@@ -40,15 +40,13 @@ export const archiveSql = (table: Table, source: string, where: string, ended: s
     WHERE archived._airbyte_raw_id = t._airbyte_raw_id);`
 }
 
-/** Adds the rows of a batch to the table; where `_met` has keys, those of no other row. */
+/** Adds the rows of a batch to the table, except those whose key is in `_met`. */
 export const insertRowsSql = (table: Table, { sql, names }: TypedRows, metKey: ReadonlyArray<string>): string => `
   INSERT INTO ${quoteIdentifier(table.name)} (${names})
   SELECT ${names} FROM (${sql}) AS t
   ${metKey.length === 0 ? '' : `ANTI JOIN _met ON ${keySql(metKey).isMet}`}`
 
-/**
- * Leaves one row for each key of `_met` of those that the table and the batch have. Rows of the table count as older.
- */
+/** Leaves one row for each key in `_met`, out of those in the table and the batch. Rows of the table count as older. */
 export const keepNewestSql = (
   table: Table,
   key: ReadonlyArray<string>,
@@ -91,7 +89,7 @@ export const keepNewestSql = (
 
 /**
  * Writes rows into their table, one for each key. `batch`: a temporary table with the keys of the rows, which its SQL
- * makes.
+ * creates.
  */
 export const mergeRows = async (
   db: Database,
@@ -108,9 +106,8 @@ export const mergeRows = async (
 }
 
 /**
- * Into `_gone`: the reviews that the batch's tombstones delete. `_deletions` remembers when, which is the earlier of
- * a tombstone's cursor and its mark: a mark that is earlier than the cursor removes a version that was wrong, and
- * lets a true one come later.
+ * Into `_gone`: the reviews that the batch's tombstones delete. `_deletions` stores when: the earlier of a tombstone's
+ * cursor and its mark. A mark before the cursor removes a wrong version, and lets a true one come later.
  */
 export const tombstoneDeletionsSql = ({ table, id, time, batch }: ReviewBatch, tombstone: string): string => {
   const timeSql = `t.${quoteIdentifier(time)}`
@@ -126,11 +123,11 @@ export const tombstoneDeletionsSql = ({ table, id, time, batch }: ReviewBatch, t
   SELECT id, since FROM _gone WHERE since IS NOT NULL AND id NOT IN (SELECT id FROM _deletions)`
 }
 
-/** Removes the tombstones themselves, once they are applied. */
+/** Removes the tombstones themselves once they are applied. */
 export const removeTombstonesSql = ({ name }: Table, tombstone: string): string =>
   `DELETE FROM ${quoteIdentifier(name)} AS t WHERE ${tombstone}`
 
-/** The rows that a finished full refresh did not read again; with `selected`, those of them that are in `_old`. */
+/** The rows that a finished full refresh did not read again; with `selected`, only those in `_old`. */
 const isOldSql = (minimumGeneration: number, selected: boolean): string =>
   `t._airbyte_generation_id < ${minimumGeneration}${selected ? ' AND t._airbyte_raw_id IN (SELECT raw FROM _old)' : ''}`
 
@@ -140,7 +137,7 @@ const selectOldSql = (table: Table, minimumGeneration: number, limit: number): s
   SELECT t._airbyte_raw_id AS raw
   FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, false)} LIMIT ${limit}`
 
-/** Into `_gone`: the reviews that a finished full refresh did not read again; with `selected`, those in `_old`. */
+/** Into `_gone`: the reviews that a finished full refresh did not read again; with `selected`, only those in `_old`. */
 const refreshDeletionsSql = (
   { table, id, time }: ReviewReference,
   minimumGeneration: number,
@@ -153,15 +150,15 @@ const refreshDeletionsSql = (
   GROUP BY 1`
 
 /**
- * Removes the rows that `_gone` deletes. The later event wins: a version that is newer than the deletion stays, and
- * so does one of its millisecond, since only a restored review is served with it.
+ * Removes the rows that `_gone` deletes. The later event wins: a version newer than the deletion stays, and so does one
+ * from the same millisecond, since the service returns it only if the review was restored.
  */
 const applyDeletionsSql = ({ table, id, time }: ReviewReference): string =>
   removeRowsSql(table, '_gone', `t.${quoteIdentifier(id)} = _gone.id AND t.${quoteIdentifier(time)} < _gone.time`)
 
 /**
- * Removes the rows of the reviews in `_gone`, versions of the last time included: the refresh has not read them
- * again.
+ * Removes the rows of the reviews in `_gone`, including versions with the deletion's time, since the refresh has not
+ * read them again.
  */
 const removeUnreadSql = ({ table, id, time }: ReviewReference): string =>
   removeRowsSql(table, '_gone', `t.${quoteIdentifier(id)} = _gone.id AND t.${quoteIdentifier(time)} <= _gone.time`)
@@ -179,7 +176,7 @@ export const removeOldVersionsSql = ({ table, id, time }: ReviewReference): stri
   )
 
 /**
- * Removes the rows that a finished full refresh did not read again, at `now` (milliseconds); with `selected`,
+ * Removes the rows that a finished full refresh did not read again, at `now` (milliseconds); with `selected`, only
  * those in `_old`.
  */
 const removeOldGenerationsSql = (table: Table, minimumGeneration: number, now: number, selected: boolean): string => `
@@ -197,8 +194,8 @@ export const applyDeletions = async (
 }
 
 /**
- * How many old rows one transaction removes. With the rows that refer to them they fit into the memory that a commit
- * has at first.
+ * How many old rows one transaction removes. Together with the rows that refer to them, they fit into a commit's
+ * initial memory.
  */
 const maxOldRows = 20_000
 
@@ -209,14 +206,14 @@ const countOldRows = async (db: Database, { name }: Table, minimumGeneration: nu
     ),
   )
 
-/** Whether the rows of older generations are too many for one transaction. */
+/** The rows of older generations are too many for one transaction. */
 export const hasManyOldRows = async (db: Database, table: Table, minimumGeneration: number): Promise<boolean> =>
   (await countOldRows(db, table, minimumGeneration)) > maxOldRows
 
 /**
- * Removes the rows of older generations in several transactions, since the memory of one would grow with their
- * number. After each of them the file is whole: a refresh that is stopped here has read everything, and ends when it
- * is run again.
+ * Removes the rows of older generations in several transactions, since the memory of a single one would grow with their
+ * number. The file is consistent after each: a refresh that is stopped here has read everything, and ends when it is
+ * rerun.
  */
 export const removeOldRowsInSteps = async (
   db: Database,
@@ -243,7 +240,7 @@ export const removeOldRowsInSteps = async (
   }
 }
 
-/** Removes the rows of older generations, and what refers to them; with `selected`, those in `_old`. */
+/** Removes the rows of older generations and what refers to them; with `selected`, only those in `_old`. */
 export const removeOldRows = async (
   db: Database,
   table: Table,
@@ -260,10 +257,7 @@ export const removeOldRows = async (
   await db.run(removeOldGenerationsSql(table, minimumGeneration, now, selected))
 }
 
-/**
- * Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have
- * come first.
- */
+/** Applies all known deletions of the reviews in the batches, whether the deletion or the version came first. */
 export const applyKnownDeletions = async (
   db: Database,
   batches: ReadonlyArray<ReviewBatch>,
@@ -275,7 +269,7 @@ export const applyKnownDeletions = async (
   if (hasGone) await applyDeletions(db, references, [deletionsTableName])
 }
 
-/** Removes the rows of older versions of the reviews that the batches name. */
+/** Removes the rows of older versions of the reviews in the batches. */
 export const removeOldChildren = async (
   db: Database,
   batches: ReadonlyArray<ReviewBatch>,
@@ -290,9 +284,7 @@ export const removeOldChildren = async (
   for (const child of children) await db.run(removeOldVersionsSql(child))
 }
 
-/**
- * A tombstone of a review has taken its turn as a version; now it deletes what refers to the review, and is removed.
- */
+/** A review's tombstone has been merged as a version. Now it deletes what refers to the review, and is removed. */
 export const applyTombstones = async (
   db: Database,
   { table, batch }: Pick<ReviewBatch, 'table' | 'batch'>,

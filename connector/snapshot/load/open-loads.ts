@@ -6,7 +6,7 @@ import { mapToColumns, prepareTable, requireStream } from './evolve'
 import { createLoad, type Load } from './stream-load'
 import { chooseLoadTarget, type LoadOptions } from './target'
 
-/** `forgets`: whether the file has tombstones of what was forgotten. */
+/** `forgets`: the file has tombstones of forgotten persons. */
 export type OpenOptions = {
   readonly loadOptions: Readonly<Record<string, LoadOptions>>
   readonly history: boolean
@@ -14,8 +14,8 @@ export type OpenOptions = {
 }
 
 /**
- * Prepares the streams' tables and their rows in the metadata tables. Rejects with `CommandError` if a stream cannot
- * be written.
+ * Prepares the streams' tables and their rows in the metadata tables. Rejects with `CommandError` if a stream cannot be
+ * written.
  */
 export const openLoads = (
   db: Database,

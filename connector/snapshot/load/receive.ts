@@ -7,7 +7,7 @@ import { createSpool, type Spool } from './spool'
 
 type Records = Extract<Message, { readonly _tag: 'Records' }>
 
-/** Takes in records of one stream. */
+/** Receives records of one stream. */
 export const addRecords = async (run: Run, { stream, rows, at }: Records): Promise<void> => {
   await letCommitProceed(run)
   const load = changeLoad(run, stream)
@@ -20,13 +20,13 @@ export const addRecords = async (run: Run, { stream, rows, at }: Records): Promi
   }
 }
 
-/** Deletions and other records apply in the order in which they came, so no commit has both. */
+/** Deletions and other records are applied in the order in which they came, so no commit has both. */
 const mustComeAfterOthers = ({ loads }: Run, stream: string): boolean => {
   const others = [...loads.values()].filter((other) => other.stream !== stream && other.spool.count() > 0)
   return others.some((other) => stream === deletionsTableName || other.stream === deletionsTableName)
 }
 
-/** Takes in reviews of which several streams make their rows. */
+/** Receives reviews from which several streams make their rows. */
 export const addSharedRecords = async (run: Run, records: SharedRecords): Promise<void> => {
   await letCommitProceed(run)
   const loads = records.streams.map((stream) => changeLoad(run, stream))
@@ -51,7 +51,7 @@ const findSharedSpool = ({ db, shared, options }: Run, { streams, hasUndeclared 
   return spool
 }
 
-/** Counts a row; returns whether what has come in with it is enough for a commit. */
+/** Counts a row. Returns true if enough has been received for a commit. */
 const isFullWith = ({ amount, loader: { limits } }: Run, { json }: Row, maxBytes: number): boolean => {
   amount.rows += 1
   amount.bytes += json.length
@@ -62,7 +62,7 @@ const isFullWith = ({ amount, loader: { limits } }: Run, { json }: Row, maxBytes
 /** The fingerprint of its service in a state's text. */
 const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 
-/** Takes in a state, which covers the records before it. `count`: NaN if the source does not count its records. */
+/** Receives a state, which covers the records before it. `count`: NaN if the source does not count its records. */
 export const addState = async (run: Run, stream: string, state: unknown, count: number): Promise<void> => {
   const load = changeLoad(run, stream)
   load.state = printJsonText(state)
@@ -76,7 +76,7 @@ export const addState = async (run: Run, stream: string, state: unknown, count: 
   endPage(run)
 }
 
-/** With a state a page ends: the commit is due if the records are old, or the next page would be too much for it. */
+/** A state ends a page. A commit is due if the records are old, or if the next page would exceed the limit. */
 const endPage = (run: Run): void => {
   const { amount, now } = run
   const { limits } = run.loader

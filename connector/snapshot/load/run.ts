@@ -7,7 +7,7 @@ import type { OpenOptions } from './open-loads'
 import type { SharedSpool } from './spool'
 import type { Load } from './stream-load'
 
-/** A run whose messages are being written: what has come in, and the commit that is on its way. */
+/** A run whose messages are being written: what it has received, and the commit in progress. */
 export type Run = {
   readonly db: Database
   readonly loader: Loader
@@ -16,26 +16,26 @@ export type Run = {
   readonly now: () => number
   /** By stream. */
   readonly loads: Map<string, Load>
-  /** Reviews that came once for several streams and wait for the next commit. */
+  /** Reviews received once for several streams, waiting for the next commit. */
   readonly shared: SharedSpool[]
-  /** The services of states, by fingerprint, that are known to be the file's own. */
+  /** Fingerprints in states that are known to match the file's service. */
   readonly checkedServices: Set<string>
   amount: Amount
-  /** Whether a commit begins once the states of a page, and the ends of streams, have all come. */
+  /** A commit starts once the states of a page, and the ends of streams, have all come. */
   isCommitDue: boolean
-  /** What uses the connection while more messages are read; nothing else may until it ends. */
+  /** The work that uses the connection while more messages are read. Nothing else may use it until it ends. */
   pending: Promise<void> | undefined
-  /** Why a commit failed: nothing is written after it. */
+  /** Why a commit failed. Nothing is written after it. */
   failed: { readonly error: unknown } | undefined
-  /** When messages last let the pending commit go on, by `performance.now()`. */
+  /** When messages last let the pending commit proceed, by `performance.now()`. */
   heldSince: number
 }
 
-/** How much has come in since the last commit began. */
+/** How much has been received since the last commit started. */
 type Amount = {
   rows: number
   bytes: number
-  /** Since the last state too. */
+  /** Also counted since the last state. */
   pageBytes: number
   /** Milliseconds since 1970. */
   readonly since: number
@@ -58,7 +58,7 @@ export const beginRun = (db: Database, loader: Loader, options: OpenOptions, now
   heldSince: 0,
 })
 
-/** The load of a stream that is about to change. */
+/** The load of a stream, which is about to change. */
 export const changeLoad = ({ loads }: Run, stream: string): Load => {
   const load = loads.get(stream)
   if (load === undefined)
@@ -67,13 +67,13 @@ export const changeLoad = ({ loads }: Run, stream: string): Load => {
   return load
 }
 
-/** Rejects if a commit has failed. */
+/** Waits for the commit in progress. Rejects if a commit has failed. */
 export const waitForCommit = async (run: Run): Promise<void> => {
   await run.pending
   if (run.failed !== undefined) throw run.failed.error
 }
 
-/** Begins to commit what has come in, once the commit before it has ended. */
+/** Starts to commit what was received, once the previous commit has ended. */
 export const startCommit = async (run: Run): Promise<void> => {
   const { db, loader, now } = run
   run.isCommitDue = false
@@ -93,7 +93,7 @@ export const startCommit = async (run: Run): Promise<void> => {
   db.trackWork(occupy(run, commit))
 }
 
-/** Keeps the connection for some work, which reports its errors elsewhere. */
+/** Reserves the connection for some work, which reports its errors elsewhere. */
 export const occupy = (run: Run, work: Promise<unknown>): Promise<void> => {
   const end = () => {
     run.pending = undefined
@@ -102,15 +102,15 @@ export const occupy = (run: Run, work: Promise<unknown>): Promise<void> => {
   return run.pending
 }
 
-/** Commits what has come in. */
+/** Commits what was received. */
 export const commit = (run: Run): Promise<void> => startCommit(run).then(() => waitForCommit(run))
 
-/** For how long messages are taken at most before the pending commit may go on to its next statement. */
+/** How long messages may be received before the pending commit may run its next statement. */
 const maxHoldMillis = 2
 
 /**
- * Reading keeps the thread for a page at a time; without this, DuckDB would wait as long before each statement of a
- * commit.
+ * Reading occupies the thread for a page at a time. Without this, DuckDB would wait that long before each statement of
+ * a commit.
  */
 export const letCommitProceed = async (run: Run): Promise<void> => {
   if (run.pending === undefined || performance.now() - run.heldSince < maxHoldMillis) return
@@ -118,7 +118,7 @@ export const letCommitProceed = async (run: Run): Promise<void> => {
   run.heldSince = performance.now()
 }
 
-/** Closes the files of what waits, once the pending commit has ended; nothing is written after it. */
+/** Closes the spools once the pending commit has ended. Nothing is written after it. */
 export const abandonRun = async ({ pending, loads, shared }: Run): Promise<void> => {
   await pending
   for (const { spool } of [...loads.values(), ...shared]) spool.close()

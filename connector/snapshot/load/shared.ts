@@ -19,21 +19,21 @@ import type { SharedSpool } from './spool'
 import type { Load } from './stream-load'
 import type { TypedRows } from './typed-rows'
 
-/** What a commit has made of shared reviews. */
+/** What a commit has made from shared reviews. */
 export type SharedResult = {
   readonly streams: ReadonlyArray<string>
-  /** How many rows of each stream that is made of parts; what is a review itself was counted as it came. */
+  /** How many rows of each stream were made from parts of reviews. Reviews themselves are counted as they arrive. */
   readonly made: ReadonlyMap<string, number>
   /** The reviews and their versions. */
   readonly batch: ReviewBatch
-  /** Whether the tables may have other versions of these reviews, or the reviews themselves are several of one. */
+  /** The tables may have other versions of these reviews, or a review is here more than once. */
   readonly hasOthers: boolean
 }
 
 const toStream = ({ table, derivation, target }: Load): ReadonlyArray<DerivedStream> =>
   derivation === undefined ? [] : [{ table, derivation, generation: target.generation }]
 
-/** By stream, the columns for members of objects inside the reviews that the tables do not have yet. */
+/** By stream, the columns for undeclared members of objects inside the reviews that the tables lack. */
 export const findUndeclaredMembers = async (
   db: Database,
   { spool, hasUndeclared }: SharedSpool,
@@ -53,7 +53,7 @@ export const findUndeclaredMembers = async (
   return found
 }
 
-/** The tables of streams that have rows of the reviews in `batch`, and whether a review is in it more than once. */
+/** The tables of streams with rows of the reviews in `batch`, and if a review is in it more than once. */
 const findOthers = async (
   db: Database,
   batch: string,
@@ -72,14 +72,14 @@ const findOthers = async (
   }
 }
 
-/** Merges rows into a table that may have some of their keys already. Returns how many rows there were. */
+/** Merges rows into a table that may already have some of their keys. Resolves to the number of rows. */
 const mergeStream = async (db: Database, { table, target }: Load, rows: TypedRows): Promise<number> => {
   const staged = { ...rows, sql: 'SELECT * FROM temp._rows' }
   await mergeRows(db, table, mapToColumns(table, target), staged, { name: 'temp._rows', sql: rows.sql })
   return Number(await db.scalar('SELECT count(*) FROM temp._rows'))
 }
 
-/** Writes the rows that one stream makes of the reviews. Returns how many there were. */
+/** Writes the rows that one stream makes from the reviews. Resolves to the number of rows. */
 const writeStream = async (
   db: Database,
   {
@@ -91,7 +91,7 @@ const writeStream = async (
     readonly load: Load
     readonly spool: string
     readonly reviews: Reviews
-    /** Whether its table may have rows of these reviews, or the reviews have several of one key. */
+    /** Its table may have rows of these reviews, or several rows have the same key. */
     readonly mayMeet: boolean
   },
 ): Promise<number> => {
@@ -112,8 +112,8 @@ const writeStream = async (
 }
 
 /**
- * Types reviews once and writes the rows of all their streams, in the open transaction. `batch`: a name for a
- * temporary table.
+ * Types reviews once and writes the rows of all their streams in the open transaction. `batch`: a name for a temporary
+ * table.
  */
 export const writeShared = async (
   db: Database,
@@ -144,8 +144,8 @@ export const writeShared = async (
 }
 
 /**
- * Types reviews once, and the rows of all their streams into temporary tables, for what only appends. `commit`: the
- * number of the commit, which may be tried again.
+ * Types reviews once, and the rows of all their streams into temporary tables, for an append-only store. `commit`: the
+ * number of the commit, which may be retried.
  */
 export const stageShared = async (
   db: Database,

@@ -10,13 +10,13 @@ import { typeValuesSql } from './typed-rows'
 const spoolsOf = ({ changes, shared }: Received): ReadonlyArray<Spool> =>
   [...changes, ...shared].map(({ spool }) => spool)
 
-/** Into how many slices a commit is cut, and how often; fewer records are not cut. */
+/** Into how many slices a commit is cut, and how often. Below `leastCut` records it is not cut. */
 const [sliceCount, mostCuts, leastCut] = [8, 3, 2000]
 
 /**
- * Commits changes; if they need more memory than DuckDB may use, in slices of some reviews each, with all that belongs
- * to them. Rows that have no review, and the states, which cover all of it, are in the last one: whenever a run is
- * killed, a state in the file covers rows in the file only.
+ * Commits changes. If they need more memory than DuckDB may use, commits them in slices of some reviews each, with
+ * everything that belongs to these. The last slice has the rows without a review and the states, which cover all
+ * slices: whenever a run is killed, states in the file cover only rows in the file.
  */
 export const commitWithinMemory = (
   db: Database,
@@ -43,7 +43,7 @@ export const commitWithinMemory = (
   return db.withMemory(name, () => commitReceived(db, received, tables, now), inSlices)
 }
 
-/** What was received in slices; the last one has what is in no other, and the states. */
+/** What was received, in slices. The last one has the rest and the states. */
 const cutReceived = async (
   db: Database,
   received: Received,
@@ -54,7 +54,7 @@ const cutReceived = async (
   const cutChanges = changes.flatMap((change) => {
     const { table } = change.load
     const id = table.columns.find(({ name }) => name === findReviewReference(table)?.id)
-    // Versions of one row belong into one slice.
+    // Versions of the same row belong in the same slice.
     return id !== undefined && change.spool.count() > 0 && mapToColumns(table, change.target).key.includes(id.name)
       ? [{ change, id, spool: change.spool }]
       : []
@@ -93,5 +93,5 @@ const withoutEnd = (change: Change): Change => ({
   activatesGeneration: false,
 })
 
-/** The key of reviews, as it stands in what was received once for several streams. */
+/** The key of reviews in what was received once for several streams. */
 const reviewIdColumn: Column = { name: 'id', type: 'BIGINT' }

@@ -9,51 +9,51 @@ import { tombstoneColumnNames } from '../../cdk'
 import { isLakePath } from '../store/lake-access'
 
 /**
- * Where the records of one stream wait for the next commit: a file that nobody else can open, since it has no name,
- * one record a line. DuckDB reads it with all threads, and records that wait take no memory.
+ * Where a stream's records wait for the next commit: a file without a name, so nobody else can open it, with one record
+ * per line. DuckDB reads it with all threads, and waiting records take no memory.
  */
 export type Spool = {
-  /** `at`: when the record was read, in milliseconds since 1970. */
+  /** `at`: when the record was read, milliseconds since 1970. */
   readonly add: (row: Row, at: number) => void
   readonly count: () => number
   /**
-   * SQL that is true for records which are never written, since they are of someone who was forgotten; undefined: all
-   * are written.
+   * SQL that is true for records that are never written because they belong to a forgotten person; undefined: all are
+   * written.
    */
   readonly forgotten: string | undefined
   /**
-   * The table `(_seq, _at, _changes, _json)` in SQL of the records that are written, or of those that are not.
-   * Nothing may be added after it.
+   * The table `(_seq, _at, _changes, _json)` in SQL, with the records that are written, or those that are not. Nothing
+   * may be added afterwards.
    */
   readonly toSql: (which?: 'kept' | 'forgotten') => string
-  /** Whether any text in it is the name of an attribute that marks tombstones. */
+  /** Some text in it is the name of an attribute that marks tombstones. */
   readonly mentionsTombstones: () => boolean
-  /** The records as text, in their order. */
+  /** The records as text, in order. */
   readonly records: () => Iterable<SpooledRecord>
   readonly close: () => void
 }
 
-/** Reviews that were received once for several streams. */
+/** Reviews received once for several streams. */
 export type SharedSpool = {
   readonly streams: ReadonlyArray<string>
   readonly spool: Spool
-  /** Objects inside them may have members that no schema declares. */
+  /** Objects inside them may have undeclared members. */
   readonly hasUndeclared: boolean
 }
 
-/** `changes`: the entries of its `_airbyte_meta`, with a comma between them. */
+/** `changes`: the comma-separated entries of its `_airbyte_meta`. */
 type SpooledRecord = { readonly at: number; readonly changes: string; readonly json: string }
 
-/** Stands between the fields of a line: no JSON text holds it. */
+/** Separates the fields of a line. It never occurs in JSON text. */
 const separator = '\u0001'
 const bufferBytes = 131_072
 /**
- * DuckDB reads the file in blocks of this size, one for each thread at a time, and types a block at once: larger ones
- * take memory only.
+ * DuckDB reads the file in blocks of this size, one per thread at a time, and types a whole block at once. Larger ones
+ * only take memory.
  */
 const blockBytes = 256_000
 
-/** `path`: the file of the snapshot; the spool is on the same disk. `forgotten`: SQL over `_json`. */
+/** `path`: the snapshot file; the spool is on the same disk. `forgotten`: SQL over `_json`. */
 export const createSpool = (path: string, forgotten?: string): Spool => {
   let buffer: Buffer = Buffer.allocUnsafe(16_384)
   let used = 0
@@ -82,7 +82,7 @@ export const createSpool = (path: string, forgotten?: string): Spool => {
       used += buffer.write(head, used, encoding)
       buffer.set(json, used)
       used += json.length
-      // An empty text is no JSON; as an empty field it would count as null.
+      // An empty text is not JSON; as an empty field it would count as null.
       if (json.length === 0) buffer[used++] = 0x20
       buffer[used++] = 0x0a
       count += 1
@@ -117,7 +117,7 @@ const enlarge = (buffer: Buffer, used: number, needed: number): Buffer => {
   return larger
 }
 
-/** A file without a name is gone with its process, however that ends. */
+/** A file without a name disappears with its process, however that ends. */
 const openUnnamedFile = (path: string): number => {
   const name = `${path === ':memory:' || isLakePath(path) ? join(tmpdir(), 'feedback') : path}.${randomUUID()}.spool`
   const file = openSync(name, 'wx+', 0o600)
@@ -129,9 +129,9 @@ const surrogatePattern =
   /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\./g
 
 /**
- * JSON allows half of a surrogate pair as an escape and DuckDB does not: a lone half becomes U+FFFD, as do bytes that
- * are not UTF-8. A carriage return can only stand between two tokens, as a space can; in a line DuckDB takes it for
- * the end.
+ * Replaces a lone half of a surrogate pair, which JSON allows as an escape and DuckDB does not, with U+FFFD, as well as
+ * bytes that are not UTF-8. Replaces a carriage return, which can only stand between two tokens, with a space: DuckDB
+ * would treat it as the end of the line.
  */
 const cleanText = (text: Buffer): Buffer => {
   const isClean = isUtf8(text) && !text.includes('\\ud') && !text.includes('\\uD') && !text.includes(0x0d)
@@ -161,7 +161,7 @@ function* readRecords(file: number): Iterable<SpooledRecord> {
   }
 }
 
-/** The records of a spool in so many spools; `places`: in which of them each record is, from 0. */
+/** Splits the records of a spool into several; `places`: the spool of each record, from 0. */
 export const splitSpool = (spool: Spool, path: string, places: Uint8Array, count: number): ReadonlyArray<Spool> => {
   const spools = Array.from({ length: count }, () => createSpool(path, spool.forgotten))
   let number = 0

@@ -7,13 +7,13 @@ import { findColumn } from './evolve'
 import { createSpool, type Spool } from './spool'
 import type { LoadTarget } from './target'
 
-/** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
+/** One stream in one run: its row in `_loads`, and what it has received but not committed yet. */
 export type Load = {
   readonly id: number | bigint
   readonly stream: string
-  /** How its rows are made of reviews, where they are received once for several streams. */
+  /** How its rows are made from reviews, if these are received once for several streams. */
   readonly derivation: Derivation | undefined
-  /** As text, to see whether a stream that is declared again has changed. */
+  /** As text, to detect changes when a stream is declared again. */
   readonly schema: string
   table: Table
   target: LoadTarget
@@ -26,19 +26,19 @@ export type Load = {
   status: LoadStatus
   /** How many of its own records it has received. */
   records: number
-  /** How many of its rows commits have made of reviews. */
+  /** How many of its rows commits have made from reviews. */
   made: number
   /** Undefined if the source does not count its records. */
   sourceRecords: number | undefined
-  /** The records that wait for the next commit. */
+  /** The records waiting for the next commit. */
   spool: Spool
-  /** The text of the last state received since the last commit began; it covers the rows received before it. */
+  /** The text of the last state received since the last commit started. It covers the rows received before it. */
   state: string | undefined
-  /** Whether anything was received since the last commit began. */
+  /** Something was received since the last commit started. */
   hasChanges: boolean
 }
 
-/** A load that has received nothing. `forgets`: whether records may be of someone who was forgotten. */
+/** A load that has received nothing. `forgets`: records may belong to forgotten persons. */
 export const createLoad = (
   { path }: Database,
   id: Load['id'],

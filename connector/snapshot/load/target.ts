@@ -3,8 +3,8 @@ import { type ConfiguredStream, defined, type StreamInfo } from '../../cdk'
 import type { StreamMetadata } from '../store/metadata'
 
 /**
- * How a configured catalog wants a stream written. Without one, a full refresh replaces the rows and an incremental
- * read merges.
+ * How a configured catalog wants a stream to be written. Without one, a full refresh replaces the rows and an
+ * incremental read merges.
  */
 export type LoadOptions = {
   readonly mode?: 'append' | 'overwrite' | 'append_dedup'
@@ -12,7 +12,7 @@ export type LoadOptions = {
   readonly minimum?: number
 }
 
-/** How a configured stream is to be written. A generation of 0 or less is none. */
+/** How a configured stream is to be written. A generation of 0 or less counts as none. */
 export const toLoadOptions = ({
   destinationSyncMode: mode,
   generation = 0,
@@ -30,16 +30,16 @@ export type LoadTarget = {
   readonly key: ReadonlyArray<string>
   readonly cursor: string | undefined
   readonly generation: number
-  /** Rows of older generations are removed once the stream is complete; 0: none are. */
+  /** Rows of older generations are removed once the stream is complete. 0: none are. */
   readonly minimumGeneration: number
   /** A full refresh starts from the beginning, so the saved state is deleted. */
   readonly resetsState: boolean
 }
 
 /**
- * Chooses where a stream's rows go. A generation only grows, since rows of a smaller one would lose against those of
- * the table. An interrupted full refresh continues in its generation if the file has a state to continue from; every
- * other one begins a new generation, and the rows of the previous one stay until it is complete.
+ * Decides where a stream's rows go. A generation only grows, since rows of a lower one would lose against those in the
+ * table. An interrupted full refresh continues in its generation if the file has a state to continue from. Any other
+ * starts a new generation, and the rows of the previous one stay until it is complete.
  */
 export const chooseLoadTarget = (
   info: StreamInfo,

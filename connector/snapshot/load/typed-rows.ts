@@ -1,9 +1,12 @@
 import { quoteIdentifier, quoteLiteral } from '../store/database'
 import { airbyteColumns, attributeOf, type Column, findFreeName, fingerprintSql, type Table } from '../store/tables'
 
-/** Records in the columns of their table. A value that does not fit its column is null and named in `_airbyte_meta`. */
+/**
+ * Records in the columns of their table. A value that does not fit its column becomes null and is named in
+ * `_airbyte_meta`.
+ */
 export type TypedRows = {
-  /** SQL of the rows: the columns that records fill, those of `airbyteColumns`, and `seq`. */
+  /** SQL for the rows: the columns that records fill, those of `airbyteColumns`, and `seq`. */
   readonly sql: string
   /** The name of the column with a record's place in the stream. */
   readonly seq: string
@@ -12,10 +15,10 @@ export type TypedRows = {
 }
 
 /**
- * Objects to be typed: SQL of rows with `_record`, a structure of their attributes by the names of the columns,
- * `_json`, their text, which only a column of another name than its attribute needs, `_at`, `_changes` and `_seq`.
- * `values`: SQL of columns that no attribute fills. `isChecked`: the structure has the types of the columns, since
- * our source has made sure that each value fits.
+ * Objects to be typed: SQL for rows with `_record` (a structure of their attributes by column name), `_json` (their
+ * text, only needed for a column whose name differs from its attribute's), `_at`, `_changes` and `_seq`. `values`: SQL
+ * for columns that no attribute fills. `isChecked`: the structure has the types of the columns, since our source has
+ * checked each value.
  */
 export type RecordSource = {
   readonly sql: string
@@ -79,15 +82,15 @@ const typedRowsSql = (
 }
 
 /**
- * A structure of the attributes by the names of their columns, which do not differ in case alone, as its members
- * could not.
+ * A structure of the attributes by the names of their columns. Its members' names cannot differ in case alone, and
+ * neither do those of columns.
  */
 const recordSql = (columns: ReadonlyArray<Column>, isChecked: boolean): string =>
   columns.length === 0 ? 'NULL' : `from_json(_json, ${quoteLiteral(JSON.stringify(shapeOf(columns, isChecked)))})`
 
 /**
- * The attributes of columns as DuckDB takes them from JSON text: where they may not fit, every type but JSON is cast
- * from text.
+ * The attributes of columns in the form in which DuckDB reads them from JSON text. If they may not fit, every type but
+ * JSON is cast from text.
  */
 export const shapeOf = (columns: ReadonlyArray<Column>, isChecked: boolean): Readonly<Record<string, string>> =>
   Object.fromEntries(columns.map((column) => [column.name, isChecked ? column.type : sourceType(column)]))
@@ -101,12 +104,12 @@ const sourceSql = (column: Column): string =>
 
 const toJsonPointer = (attribute: string): string => `/${attribute.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
-/** Whether a value may not fit the column. */
+/** A value may not fit the column. */
 const mayNotFit = ({ type }: Column): boolean => type !== 'VARCHAR' && type !== 'JSON'
 
 /**
- * The value of an attribute in its column's type; null where it does not fit. An integer column takes 5.0 and 1e3 but
- * no fraction, and no number is infinite: DuckDB alone would make 2 of 1.5, 0 of 1e-7 and infinity of 1e400.
+ * The value of an attribute in its column's type; null if it does not fit. An integer column accepts 5.0 and 1e3 but no
+ * fraction, and no number is infinite. DuckDB alone would turn 1.5 into 2, 1e-7 into 0 and 1e400 into infinity.
  */
 export const valueSql = (column: Column, source = sourceSql(column)): string => {
   const value = `TRY_CAST(${source} AS ${column.type})`

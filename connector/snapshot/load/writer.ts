@@ -17,18 +17,18 @@ export type SnapshotWriterOptions = {
   readonly now: () => number
   /** By stream, from the configured catalog. */
   readonly loadOptions?: Readonly<Record<string, LoadOptions>>
-  /** Keep every version of a row from now on. A file that has a history keeps it in any case. */
+  /** Keep every version of a row from now on. A file that already has a history keeps it in any case. */
   readonly history?: boolean
-  /** Where the rows go; a file's own tables if left out. */
+  /** Where the rows go; by default, a file's own tables. */
   readonly loader?: Loader | undefined
 }
 
 export type SnapshotWriter = {
-  /** Writes one message; resolves once the next one may follow. Rejects with `CommandError`. */
+  /** Writes one message. Resolves once the next one may follow. Rejects with `CommandError`. */
   readonly write: (message: Message) => Promise<void>
-  /** Commits what is left. Marks each stream that has not finished as incomplete. */
+  /** Commits what is left, and marks unfinished streams as incomplete. */
   readonly finish: () => Promise<ReadonlyArray<LoadSummary>>
-  /** Whether rows of these streams are left, once what was received is committed. */
+  /** Rows of these streams are left after everything received is committed. */
   readonly holdsRows: HoldsRows
 }
 
@@ -49,7 +49,7 @@ export const createSnapshotWriter = async (
       guardWrite(run, async () => {
         await commit(run)
         const answer = hasRowsOf(db, streams, run.loader.run)
-        // A stop may bring the next commit meanwhile: it waits for this answer.
+        // A stop may trigger the next commit meanwhile, which then waits for this answer.
         occupy(run, answer)
         return answer
       }),
@@ -64,7 +64,7 @@ export const createSnapshotWriter = async (
   }
 }
 
-/** Turns an error into a `CommandError`. After one, nothing more is written. */
+/** Turns an error into a `CommandError`. Nothing more is written after one. */
 const guardWrite = async <A>(run: Run, body: () => Promise<A>): Promise<A> => {
   try {
     if (run.failed !== undefined) throw run.failed.error
@@ -75,14 +75,14 @@ const guardWrite = async <A>(run: Run, body: () => Promise<A>): Promise<A> => {
   }
 }
 
-/** What a message means because of those before it. */
+/** What a message means depends on the previous ones. */
 type Turn = {
-  /** Streams that were declared and wait to be opened together. */
+  /** Declared streams waiting to be opened together. */
   readonly opening: StreamInfo[]
-  /** Messages of streams that are opening. */
+  /** Messages of streams that are being opened. */
   readonly held: Message[]
   /**
-   * The stream whose state came first since the last other message: its next state begins a page, even one without
+   * The stream whose state came first since the last other message. Its next state starts a page, even one without
    * rows.
    */
   firstState: string | undefined
@@ -107,7 +107,7 @@ const writeMessage = async (run: Run, turn: Turn, message: Message): Promise<voi
       for (const { stream, state } of message.states) await addState(run, stream, state, Number.NaN)
       return
     case 'Finished':
-      // A source that may have been cut short has not completed the stream: `finish` marks it as incomplete.
+      // A source that may have been cut off has not completed the stream; `finish` marks it as incomplete.
       return message.extent === 'unknown' ? undefined : endLoad(run, changeLoad(run, message.stream), 'complete')
     case 'Failed':
       for (const load of run.loads.values())
@@ -121,15 +121,15 @@ const writeMessage = async (run: Run, turn: Turn, message: Message): Promise<voi
 }
 
 /**
- * Whether a message is one of those that end a page: the states of a page, and the ends of streams, come one after
- * another, and a commit between them would leave the others at an older page.
+ * The message may end a page. The states of a page and the ends of streams come one after another, and a commit between
+ * them would leave the others at an older page.
  */
 const endsPage = ({ firstState }: Turn, message: Message): boolean =>
   message._tag === 'Checkpoint' ? message.stream !== firstState : message._tag === 'Finished'
 
 /**
- * Whether a stream that is opening says, for the first time, how far it has come: one that has no rows is opened and
- * ended with those after it.
+ * A stream that is being opened reports its progress for the first time. One without rows is opened and ended together
+ * with those after it.
  */
 const isHeld = ({ opening, held }: Turn, message: Message): boolean =>
   (message._tag === 'Checkpoint' || message._tag === 'Finished') &&
@@ -146,7 +146,7 @@ const declareStream = async (run: Run, turn: Turn, info: StreamInfo): Promise<vo
     rejectStream(info, 'its schema changed while it was read', 'Load the messages of each run on their own.')
 }
 
-/** Opens what was declared, and writes the messages that waited for it. */
+/** Opens the declared streams, and writes the messages that waited for them. */
 const openStreams = async (run: Run, turn: Turn): Promise<void> => {
   if (turn.opening.length === 0) return
   await commit(run)

@@ -5,17 +5,17 @@ import { type RowValues, toRowValues } from './values'
 type RawVector = Parameters<typeof DuckDBVector.create>[0]
 type Bindings = { readonly data_chunk_get_vector: (chunk: DuckDBDataChunk['chunk'], column: number) => RawVector }
 
-/** The bindings that DuckDB's client uses itself, wherever a package manager has put them. */
+/** The bindings that DuckDB's client uses, wherever a package manager has put them. */
 const loadBindings = (): Bindings =>
   require(require.resolve('@duckdb/node-bindings', { paths: [require.resolve('@duckdb/node-api')] }))
 
-/** The decoder of DuckDB's client drops a leading byte order mark, which makes one text of two. This one keeps it. */
+/** DuckDB's own decoder drops a leading byte order mark, which would make two texts equal. This one keeps it. */
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** How values that hold text are read: as values of `type`, which has bytes in the place of text, and then decoded. */
+/** How values that contain text are read: as values of `type`, which has bytes instead of text, and then decoded. */
 type TextReader = { readonly type: DuckDBType; readonly decode: (value: DuckDBValue) => DuckDBValue }
 
-/** Undefined for a type that holds no text. */
+/** Undefined for a type that contains no text. */
 const findTextReader = (type: DuckDBType): TextReader | undefined => {
   const duckdb = loadDuckdb()
   const { DuckDBTypeId } = duckdb
@@ -104,7 +104,7 @@ const createColumnReader = (type: DuckDBType, bindings: Bindings): ColumnReader 
   return (chunk, column) => {
     const raw = bindings.data_chunk_get_vector(chunk.chunk, column)
     const vector = DuckDBVector.create(raw, chunk.rowCount, reader.type)
-    // A column of text, as most are, is decoded without a copy of its bytes.
+    // A column of text, as most are, is decoded without copying its bytes.
     if (vector instanceof DuckDBBlobVector)
       return (row) => {
         const bytes = vector.getItemBytes(row)
@@ -114,7 +114,7 @@ const createColumnReader = (type: DuckDBType, bindings: Bindings): ColumnReader 
   }
 }
 
-/** Reads the rows of a result chunk by chunk, each text as it is in DuckDB. */
+/** Reads the rows of a result chunk by chunk, with each text exactly as in DuckDB. */
 export async function* readChunks(result: DuckDBResult): AsyncGenerator<Rows, void> {
   const bindings = loadBindings()
   const readers = result.columnTypes().map((type) => createColumnReader(type, bindings))
@@ -124,7 +124,7 @@ export async function* readChunks(result: DuckDBResult): AsyncGenerator<Rows, vo
   }
 }
 
-/** All rows of a result as values of JavaScript, by the names of their columns. */
+/** All rows of a result as JavaScript values, by column name. */
 export const readRowValues = async (result: DuckDBResult): Promise<ReadonlyArray<RowValues>> => {
   const { JSDuckDBValueConverter: convert } = loadDuckdb()
   const names = result.deduplicatedColumnNames()

@@ -13,12 +13,12 @@ import {
 import { historyTableName } from './tables'
 
 /**
- * What happens to a file that holds the data of another service: it is refused, emptied, or taken for the same one at
- * a new address.
+ * What to do with a file that holds the data of another service: refuse it, empty it, or treat it as the same service
+ * at a new address.
  */
 export type OtherService = 'refuse' | 'empty' | 'moved'
 
-/** The fingerprint of the service whose data the file holds; undefined if nothing says so. */
+/** The fingerprint of the service whose data the file holds; undefined if unknown. */
 const readService = async (db: Database): Promise<string | undefined> => {
   const saved = await readMeta(db, 'service')
   if (saved !== undefined) return String(saved)
@@ -40,12 +40,12 @@ export const requireService = async ({ db }: Snapshot, service: ServiceIdentity,
 }
 
 const otherServiceAdvice =
-  'Nothing was changed. Give another file with --db. To empty this one and start anew, add --start-anew; ' +
+  'Nothing was changed. Give another file with --db. To empty this one and start over, add --start-anew; ' +
   'if only the address or the application id of the same service has changed, add --service-moved.'
 
 /**
- * Makes sure, before anything is read, that the file holds the data of this service or none, and remembers whose;
- * writes only what is new.
+ * Before anything is read, checks that the file holds no data or that of this service, and records the service. Writes
+ * only what is new.
  */
 export const claimSnapshot = async ({ db }: Snapshot, service: ServiceIdentity, other: OtherService): Promise<void> => {
   const [owner, address] = [await readMeta(db, 'service'), await readMeta(db, 'address')]
@@ -71,7 +71,10 @@ const saveService = async (db: Database, { address, fingerprint }: ServiceIdenti
   await saveMeta(db, 'address', address)
 }
 
-/** Refuses a state of another service: what writes messages or imports states knows the source by its states alone. */
+/**
+ * Refuses a state of another service. Commands that write messages or import states know the source only from its
+ * states.
+ */
 export const checkStateService = async (db: Database, stream: string, fingerprint: string): Promise<void> => {
   const saved = await readService(db)
   if (saved === undefined || isSameService(saved, fingerprint)) return

@@ -11,7 +11,7 @@ import type { CellValue, RowValues } from './values'
 
 export type { DuckDBValue } from '@duckdb/node-api'
 
-/** A result read chunk by chunk (2,048 rows each); a row's values are in the order of `names` and `types`. */
+/** A result read chunk by chunk (2,048 rows each). A row's values are in the order of `names` and `types`. */
 export type QueryResult = {
   readonly names: ReadonlyArray<string>
   readonly types: ReadonlyArray<DuckDBType>
@@ -22,15 +22,15 @@ export type Columns = ReadonlyArray<ReadonlyArray<DuckDBValue>>
 type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
 
 /**
- * How a lake keeps the metadata that a file updates in place: it only appends. What saves is to be called within a
+ * How a lake stores the metadata that a file updates in place: it only appends. Call the saving methods within a
  * transaction.
  */
 export type LakeMetadata = {
   /** The folder of its rows, or their address in object storage. */
   readonly dataPath: string
   /**
-   * Finds once, for this connection, which versions of rows are shown: for what asks many questions of one version of
-   * the lake.
+   * Determines once, for this connection, which versions of rows are shown. For commands with many queries on one
+   * version of the lake.
    */
   readonly freeze: () => Promise<void>
   readonly saveMeta: (name: string, value: string) => Promise<void>
@@ -51,57 +51,59 @@ export type Database = {
    * cannot infer.
    */
   readonly run: (sql: string, values?: QueryParameters, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
-  /** Runs one statement that changes rows; returns how many. */
+  /** Runs one statement that changes rows. Resolves to their number. */
   readonly change: (sql: string) => Promise<number>
   readonly query: (sql: string, values?: QueryParameters) => Promise<ReadonlyArray<RowValues>>
   /** The first column of the first row; undefined if there is no row. */
   readonly scalar: (sql: string, values?: QueryParameters) => Promise<CellValue | undefined>
   /**
-   * The rows as DuckDB's own values, for results too large for memory. Run nothing else on the connection until it is
-   * read.
+   * The rows as DuckDB's own values, for results too large for memory. Run nothing else on the connection until they
+   * are read.
    */
   readonly stream: (sql: string, values?: QueryParameters) => Promise<QueryResult>
   /**
-   * Appends at most 100,000 rows, given as the values of each column, to a temporary table of these types: all of
-   * them, or none where it rejects.
+   * Appends at most 100,000 rows, given as the values of each column, to a temporary table with these types. Appends
+   * all of them, or none if it rejects.
    */
   readonly appendColumns: (table: string, types: ReadonlyArray<DuckDBType>, columns: Columns) => Promise<void>
-  /** Commits what `body` does, or rolls it back and calls `undo`; a lake may run it again then. They do not nest. */
+  /**
+   * Commits what `body` does, or rolls it back and calls `undo`. A lake may then run it again. Transactions do not
+   * nest.
+   */
   readonly transaction: <A>(body: () => Promise<A>, undo?: () => void) => Promise<A>
   /** Another connection to the same file, for concurrent statements. Close it before this one. */
   readonly connect: () => Promise<Database>
   /**
-   * Runs work that changes nothing when it rejects, and runs it again with more memory where that was too little, up
-   * to the limit. Where the limit is too little, `inSlices` does the same with less at a time; without it, rejects
-   * with a `CommandError` that names the work, such as "the check x".
+   * Runs work that changes nothing if it rejects, and reruns it with more memory if that was too little, up to the
+   * limit. If even the limit is too little, `inSlices` does the same in smaller parts; without it, rejects with a
+   * `CommandError` that names the work, such as "the check x".
    */
   readonly withMemory: <A>(name: string, work: () => Promise<A>, inSlices?: () => Promise<A>) => Promise<A>
   /**
-   * Frees what DuckDB remembers of row groups, which a checkpoint keeps: some 200 kB of each that was written, and
-   * 256 kB of each that rows were deleted from.
+   * Frees what DuckDB remembers about row groups, which a checkpoint keeps: some 200 kB for each written group, and 256
+   * kB for each group with deleted rows.
    */
   readonly release: () => Promise<boolean>
   /** The failure of work that ran out of memory. `work`: what did not fit, such as "the check x". */
   readonly explainMemory: (work: string, error: unknown) => Failure
   /**
-   * Brings the log of the commits into the file where it has grown to `leastBytes`, with all memory that DuckDB may
-   * use: a checkpoint that runs out of memory makes the file unusable to this process. It also frees what DuckDB
-   * remembers of deleted rows, some 400 kB for each row group that they were in. Returns whether there was anything
-   * to do.
+   * Writes the log into the file if it has grown to `leastBytes`, with all memory that DuckDB may use: a checkpoint
+   * that runs out of memory makes the file unusable to this process. Also frees what DuckDB remembers about deleted
+   * rows, some 400 kB for each row group that had some. Resolves to true if there was anything to do.
    */
   readonly checkpoint: (leastBytes?: number) => Promise<boolean>
-  /** Gives DuckDB at once all that it may use: for work that cannot be run again. */
+  /** Immediately gives DuckDB all memory that it may use, for work that cannot be rerun. */
   readonly giveAllMemory: () => Promise<void>
-  /** Ends the statement that runs now; it rejects. */
+  /** Ends the running statement, which rejects. */
   readonly interrupt: () => void
   /** Registers work on this connection that the caller does not await now. */
   readonly trackWork: (work: Promise<void>) => void
-  /** Resolves once the registered work has ended; only then may the connection be closed. */
+  /** Resolves once the registered work has ended. Only then may the connection be closed. */
   readonly waitForWork: () => Promise<void>
   readonly close: () => void
 }
 
-/** A connection as DuckDB has it, without its memory. */
+/** A connection without memory management. */
 type Connection = Omit<
   Database,
   'explainMemory' | 'withMemory' | 'release' | 'giveAllMemory' | 'checkpoint' | 'connect'
@@ -109,19 +111,19 @@ type Connection = Omit<
   readonly connect: () => Promise<Connection>
 }
 
-/** A DuckDB file that holds our metadata tables beside the tables of its streams. */
+/** A DuckDB file with our metadata tables and the tables of its streams. */
 export type Snapshot = { readonly db: Database }
 
 export type DatabaseOptions = {
-  /** By default the file is read and written, and created if it is missing. */
+  /** By default the file is read and written, and created if missing. */
   readonly readOnly?: boolean
   /**
-   * What DuckDB may use in addition to the JavaScript heap, in bytes: the first at once, each other where the one
-   * before was too little.
+   * What DuckDB may use in addition to the JavaScript heap, in bytes: the first amount at once, each later one if the
+   * previous was too little.
    */
   readonly memory?: ReadonlyArray<number>
   readonly threads?: number
-  /** Of a database in memory: the file beside which it puts what does not fit. */
+  /** For a database in memory: the file next to which it puts what does not fit. */
   readonly spillPath?: string
   /** The options with which DuckDB attaches a file that is written in small groups of rows. */
   readonly attachOptions?: string
@@ -131,7 +133,7 @@ export type DatabaseOptions = {
 export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskEither<Failure, Database> =>
   TE.tryCatch(
     async () => {
-      // What the log of a killed run holds is brought into the file as it is opened.
+      // Opening a file also writes a killed run's log into it.
       for (const [i, limit] of (options.memory ?? [undefined]).entries())
         try {
           return await openWithin(path, options, limit)
@@ -144,10 +146,7 @@ export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskE
       error instanceof CommandError ? error.failure : databaseOpenFailure(path, error, options.memory?.at(-1)),
   )
 
-/**
- * Opens a file with so much memory, in bytes. What is written in small groups has checkpoints only where `checkpoint`
- * makes them.
- */
+/** Opens a file with this much memory, in bytes. With small row groups, only `checkpoint` makes checkpoints. */
 const openWithin = async (path: string, options: DatabaseOptions, limit: number | undefined): Promise<Database> => {
   const { DuckDBInstance } = loadDuckdb()
   const { attachOptions, memory = [], readOnly } = options
@@ -179,9 +178,9 @@ const checkpointLog = async (connection: Connection, setter: MemorySetter, least
 }
 
 /**
- * Closes a file and opens it again where work in it ran out of memory: rows that it was deleting when it ran out stay
- * marked in this process after the rollback, and would conflict. It also frees what DuckDB remembers of deleted rows.
- * Returns whether there was a log to bring into the file.
+ * Closes a file and opens it again after work ran out of memory: rows that were being deleted stay marked in this
+ * process after the rollback, and would conflict. Also frees what DuckDB remembers about deleted rows. Resolves to true
+ * if there was a log to write into the file.
  */
 const reopenFile = async (
   connection: Connection,
@@ -194,7 +193,7 @@ const reopenFile = async (
   return hadLog
 }
 
-/** A connection that takes more memory where it needs it; in a file that is not written, for every statement. */
+/** A connection that takes more memory when it needs it; in a read-only file, for every statement. */
 const giveMemory = (
   connection: Connection,
   memoryLimit: number | undefined,
@@ -279,7 +278,7 @@ const connectInstance = async (
   }
 }
 
-/** How many rows are collected before `appendColumns` writes them: each call costs some milliseconds. */
+/** How many rows are collected before `appendColumns` writes them, since each call costs some milliseconds. */
 export const appendBatchRows = 8192
 const chunkRows = 2048
 
@@ -311,7 +310,7 @@ const createConnectionMethods = (
           appender.appendDataChunk(chunk)
         }
       } finally {
-        // Here the rows are written; DuckDB writes more than some 200,000 of them in several steps.
+        // This writes the rows. DuckDB writes more than some 200,000 of them in several steps.
         appender.closeSync()
       }
     },
@@ -330,11 +329,9 @@ const createConnectionMethods = (
   }
 }
 
-/** A table's or column's name in SQL, quoted. */
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** A time in SQL, given in milliseconds since 1970. */
 export const instantSql = (millis: number): string => `make_timestamptz(${Math.trunc(millis)}::BIGINT * 1000)`
 
-/** A string literal in SQL, quoted. */
 export const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`

@@ -14,7 +14,7 @@ const loadFailure = ({ code, message }: NodeJS.ErrnoException): Failure =>
           'Install feedback-connector again without --omit=optional, on a platform that @duckdb/node-api supports.',
       )
 
-/** DuckDB, or why it cannot be loaded. The package is optional: only what opens a snapshot needs it. */
+/** DuckDB, or why it cannot be loaded. The package is optional: only commands that open a snapshot need it. */
 export const findDuckdb = (): E.Either<Failure, Duckdb> =>
   E.tryCatch(
     (): Duckdb => require('@duckdb/node-api'),
@@ -29,5 +29,5 @@ const createLoader = (): (() => Duckdb) => {
   }
 }
 
-/** DuckDB, loaded with the first call and kept, since `require` takes microseconds each time. */
+/** DuckDB, loaded by the first call and kept, since `require` takes microseconds each time. */
 export const loadDuckdb = createLoader()

@@ -1,11 +1,11 @@
 import { CommandError, configFailure, type Failure, systemFailure, transientFailure } from '../../cdk'
 import { formatMemorySize, isOutOfMemory, spillFolderPattern } from './memory'
 
-/** A text about a file that holds streams, as it is of a lake. */
+/** Adapts a text about a file that holds streams to a lake. */
 export const adviseOnPlace = ({ lake }: { readonly lake?: unknown }, text: string): string =>
   lake === undefined ? text : text.replaceAll('file', 'lake').replaceAll('--db', '--lake')
 
-/** The failure of a file that DuckDB opens or reads only in part. */
+/** The failure of a file that DuckDB cannot open or can only partly read. */
 export const damagedFileFailure = (path: string, detail?: string): Failure =>
   configFailure(
     `${path} is cut short or damaged, or its tables were changed by hand. ` +
@@ -14,8 +14,8 @@ export const damagedFileFailure = (path: string, detail?: string): Failure =>
   )
 
 /**
- * Whether DuckDB came upon a block that is missing or not as it was written; one that is as it was written before is
- * told by what makes no sense in it. It reads most blocks only once they are needed.
+ * DuckDB found a block that is missing or was not written as it should be. It detects an outdated block only by
+ * inconsistent content, and reads most blocks only when they are needed.
  */
 const isDamage = (error: unknown): boolean =>
   /Could not read enough bytes|Corrupt database|Failed to deserialize|MetadataReader|INTERNAL Error/.test(
@@ -23,24 +23,24 @@ const isDamage = (error: unknown): boolean =>
   )
 
 /**
- * The failure of a file whose log DuckDB cannot read. A log is cut off or removed without harm: the states are in it
- * beside the rows.
+ * The failure of a file whose log DuckDB cannot read. Truncating or removing a log does no harm: it contains the states
+ * together with the rows.
  */
 const damagedLogFailure = (path: string, detail: string): Failure =>
   configFailure(
-    `${path}.wal is damaged, or of another time than the file, as a power failure may ` +
-      `leave it. Move ${path}.wal away and run again: the file is then as it was before ` +
-      'its last commits, its states too, and feedback sync reads the rest again.',
+    `${path}.wal is damaged or does not match the file, as may happen after a power ` +
+      `failure. Move ${path}.wal away and run again: the file is then as it was before ` +
+      'its last commits, including its states, and feedback sync reads the rest again.',
     detail,
   )
 
 export const foreignFileFailure = (path: string, detail?: string): Failure =>
   configFailure(`${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`, detail)
 
-/** The storage version of the files that we write, which every DuckDB since then reads. */
+/** The storage version of the files that we write, which every DuckDB since then can read. */
 export const storageVersion = 'v1.4.0'
 
-/** The failure of a file in a storage version that this DuckDB does not read. */
+/** The failure of a file in a storage version that this DuckDB cannot read. */
 const otherVersionFailure = (path: string, detail: string): Failure => {
   const [, found = '', least = ''] = /version number (\d+),.* between (\d+)/.exec(detail) ?? []
   if (Number(found) < Number(least))
@@ -54,7 +54,7 @@ const otherVersionFailure = (path: string, detail: string): Failure => {
   )
 }
 
-/** The reason why DuckDB did not open a file, in words for the user who gave its path. */
+/** Why DuckDB did not open a file, in words for the user who gave its path. */
 export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: number): Failure => {
   const detail = error instanceof Error ? error.message : String(error)
   if (isOutOfMemory(error)) return databaseMemoryFailure(path, 'opening the file', error, memoryLimit)
@@ -71,7 +71,7 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
       `${path} is in use by another process. Wait until it ends and try again; --wait 10m waits for it.`,
       detail,
     )
-  // Before a missing file: what a damaged log names may be missing in the file.
+  // Check this before a missing file: something that a damaged log names may be missing in the file.
   if (/Corrupt WAL file|replaying WAL file|WAL checkpoint iteration|WAL does not match/.test(detail))
     return damagedLogFailure(path, detail)
   if (/does not exist|No such file/.test(detail))
@@ -85,11 +85,11 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
   return systemFailure(`${path} cannot be opened: ${detail}`, detail)
 }
 
-/** If the disk fills up while DuckDB spills, DuckDB reports a lack of memory, since it may use what is free there. */
+/** If the disk fills up while DuckDB spills, DuckDB reports a lack of memory, since it may use the free space there. */
 const diskFullPattern =
   /No space left|disk quota|File too large|max_temp_directory_size|failed to offload|Could not write all bytes/i
 
-/** Whether DuckDB did not write for lack of room, be it on the disk or in the largest size of a file. */
+/** DuckDB could not write for lack of room, on the disk or within the maximum file size. */
 export const isDiskFull = (error: unknown): boolean =>
   diskFullPattern.test(error instanceof Error ? error.message : String(error))
 
@@ -100,7 +100,7 @@ export const outputFullFailure = (path: string): Failure =>
       'reached the largest size allowed. Make room and run again.',
   )
 
-/** The reason why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
+/** Why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
 export const databaseWriteFailure = (path: string, error: unknown): Failure => {
   const detail = (error instanceof Error ? error.message : String(error)).replace(/(Input|Original Line):[\s\S]*/, '')
   if (isDiskFull(detail))
@@ -114,7 +114,8 @@ export const databaseWriteFailure = (path: string, error: unknown): Failure => {
 }
 
 /**
- * A full disk or a damaged file, as an error of DuckDB tells it, as a failure with a reason; any other error as it is.
+ * Turns DuckDB's error about a full disk or a damaged file into a failure with a reason. Returns any other error as it
+ * is.
  */
 export const explainWriteError = (path: string, error: unknown): unknown =>
   !(error instanceof CommandError) && (isDiskFull(error) || isDamage(error))
@@ -127,17 +128,20 @@ export const explainRefusal = (message: string): string | undefined => {
   const statement = find(/^Invalid Input Error: Cannot execute statement of type "(.*?)" on database .* read-only mode/)
   if (statement !== undefined)
     return (
-      `A query changes nothing, and this ${statement} would. To change ` +
+      `A query cannot change anything, and this ${statement} would. To change ` +
       `rows, copy the file and open the copy with DuckDB's own program.`
     )
   const path = find(/^Permission Error: Cannot access (?:file|directory) "(.*?)" - file system operations are disabled/)
   if (path !== undefined)
     return `A query cannot read or write other files, such as ${path}. --out FILE writes the rows into one.`
   const setting = find(/^Invalid Input Error: Cannot change configuration option "(.*?)"/)
-  return setting === undefined ? undefined : `A query changes no setting, such as ${setting}.`
+  return setting === undefined ? undefined : `A query cannot change settings, such as ${setting}.`
 }
 
-/** Work needs more memory than the limit. `work`: what did not fit, such as "the check x"; `limit`: in bytes. */
+/**
+ * The failure of work that needs more memory than the limit. `work`: what did not fit, such as "the check x"; `limit`
+ * in bytes.
+ */
 export const memoryFailure = (
   path: string,
   work: string,
@@ -148,7 +152,7 @@ export const memoryFailure = (
   const isFile = path !== ':memory:'
   const outcome = isReadOnly
     ? 'The file was not changed.'
-    : 'Nothing is lost: what was committed is kept, and the same command goes on from there.'
+    : 'Nothing is lost: what was committed is kept, and the same command continues from there.'
   const example = limit === undefined ? '' : `, such as ${formatMemorySize(limit * 2)}`
   return configFailure(
     `${isFile ? `${path}: ` : ''}${work} needs more memory than ` +
@@ -158,10 +162,7 @@ export const memoryFailure = (
   )
 }
 
-/**
- * The reason why DuckDB ran out of memory: its limit, or a disk without room for what it spills. `work`: what did not
- * fit.
- */
+/** Why DuckDB ran out of memory: its limit, or a disk without room for spilled data. `work`: what did not fit. */
 export const databaseMemoryFailure = (
   path: string,
   work: string,
@@ -174,8 +175,8 @@ export const databaseMemoryFailure = (
     return configFailure(
       `${path}: ${work} needs more memory than the ` +
         `limit${limit === undefined ? '' : ` of ${formatMemorySize(limit)}`}, and ` +
-        `the folder beside the file for what does not fit, ${path}.tmp, cannot be ` +
-        'made. Check who may write there, or raise the limit with --memory-limit.',
+        `the folder for what does not fit, ${path}.tmp, cannot be ` +
+        'created. Check who may write there, or raise the limit with --memory-limit.',
       detail,
     )
   return isDiskFull(detail) ? databaseWriteFailure(path, error) : memoryFailure(path, work, limit, isReadOnly, detail)

@@ -25,51 +25,51 @@ import { firstFormat, metadataTablesSql, snapshotFormat } from './metadata'
 export type SnapshotAccess = 'write' | 'change' | 'read'
 
 /**
- * With these DuckDB attaches a file to write it. A full group of rows goes straight to the file instead of through
- * the log, so small groups suit small commits; by default one has 122,880. Since this storage version a log tells to
- * which checkpoint of which file it belongs: DuckDB refuses one of another time, which a disk may leave that loses
- * what was synced, where it would otherwise commit some rows twice or without others.
+ * DuckDB attaches a file with these options to write it. A full group of rows goes straight to the file instead of
+ * through the log, so small groups suit small commits; by default a group has 122,880 rows. Since this storage version
+ * a log names its file and checkpoint, so DuckDB refuses one that does not match, which a disk that loses synced data
+ * may leave. Otherwise DuckDB could commit some rows twice, or lose others.
  */
 export const snapshotAttachOptions = `ROW_GROUP_SIZE 4096, STORAGE_VERSION '${storageVersion}'`
 
-/** What DuckDB has at first to write, in bytes, and how many times as much at each further step. */
+/** DuckDB's initial memory for writing, in bytes, and the factor of each further step. */
 export const writerMemory = { leastMemory: 64e6, memoryGrowth: 2 } as const
 
 /**
- * `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. `memoryGrowth`: how many times as
- * much it has at each further step.
+ * `leastMemory`: DuckDB's initial memory in bytes; without it, the whole limit. `memoryGrowth`: the factor of each
+ * further step.
  */
 const accessOptions: Readonly<
   Record<SnapshotAccess, DatabaseOptions & { readonly leastMemory?: number; readonly memoryGrowth?: number }>
 > = {
-  // A second thread would mostly wait, and takes a third more CPU for it.
+  // A second thread would mostly wait, and take a third more CPU for it.
   write: { ...writerMemory, threads: 1, attachOptions: snapshotAttachOptions },
   change: {},
   read: { leastMemory: 192e6, memoryGrowth: 2, readOnly: true },
 }
 
 export type SnapshotOptions = {
-  /** How long to wait while another process uses the file; not at all if left out. */
+  /** How long to wait while another process uses the file; without it, not at all. */
   readonly wait?: FileWait | undefined
-  /** What DuckDB may use at most, in bytes; `chooseMemoryLimit` if left out. */
+  /** The most memory for DuckDB, in bytes; by default that of `chooseMemoryLimit`. */
   readonly memoryLimit?: number | undefined
-  /** How many threads DuckDB has to read a file; one for each processor if left out. */
+  /** How many threads DuckDB uses to read a file; by default one per processor. */
   readonly threads?: number | undefined
 }
 
-/** For how long to wait for a file that another process uses. */
+/** How long to wait for a file that another process uses. */
 type FileWait = {
   readonly millis: number
   readonly stop: AbortSignal
-  /** Called with the failure of each attempt before the next. */
+  /** Called with the failure of each attempt before the next one. */
   readonly onAttempt: (failure: Failure) => void
 }
 
 const attemptInterval = 500
 
 /**
- * Makes the file, its log and the folder into which DuckDB spills readable to their owner only. Another owner's file
- * stays as it is. DuckDB makes a new log after each checkpoint, so this is repeated; the programs also have a umask.
+ * Makes the file, its log and DuckDB's spill folder readable only by their owner. Leaves another owner's file alone.
+ * DuckDB creates a new log after each checkpoint, so this is repeated; the programs also set a umask.
  */
 export const protectFiles = (path: string): void => {
   if (path === ':memory:') return
@@ -83,14 +83,14 @@ export const protectFiles = (path: string): void => {
     } catch {}
 }
 
-/** Opens a snapshot. Refuses any other file, and does not change it. */
+/** Opens a snapshot. Refuses any other file without changing it. */
 export const openSnapshot = (
   path: string,
   access: SnapshotAccess = 'write',
   { wait, memoryLimit = chooseMemoryLimit(), threads }: SnapshotOptions = {},
 ): TaskEither<Failure, Snapshot> => openWaiting(openOnce(path, access, { memoryLimit, threads }), wait)
 
-/** Opens what another process may use, again and again for as long as `wait` says. */
+/** Opens something that another process may use, trying again for as long as `wait` says. */
 export const openWaiting =
   <A>(open: TaskEither<Failure, A>, wait: FileWait | undefined): TaskEither<Failure, A> =>
   async () => {
@@ -105,7 +105,7 @@ export const openWaiting =
     }
   }
 
-/** Whether a file begins as those of DuckDB do. */
+/** The file starts like a DuckDB file. */
 const isDatabaseFile = (path: string): boolean => {
   const file = openSync(path, 'r')
   try {
@@ -117,7 +117,8 @@ const isDatabaseFile = (path: string): boolean => {
 }
 
 /**
- * An address of a database or a server, given instead of a path: it may hold a password, and is never shown.
+ * Detects the address of a database or server given instead of a path. It may contain a password, so it is never
+ * printed.
  */
 export const findAddressProblem = (path: string): Failure | undefined =>
   /^(?!duckdb:)[a-z]\w+:.|passw\w*\s*=/is.test(path) && path !== ':memory:' && !existsSync(path)
@@ -128,8 +129,8 @@ export const findAddressProblem = (path: string): Failure | undefined =>
     : undefined
 
 /**
- * What is wrong with a path, if it is not that of a DuckDB file or of one to be made. DuckDB itself opens an empty
- * path and the files that it reads as tables, such as CSV, as a database in memory: what is written there is lost.
+ * What is wrong with a path that is neither a DuckDB file nor a new one. DuckDB itself opens an empty path, and files
+ * that it reads as tables such as CSV, as a database in memory, so everything written there is lost.
  */
 export const findPathProblem = (path: string): Failure | undefined => {
   if (path === '') return configFailure('The path of the DuckDB file is empty. Give the path of a file.')
@@ -143,12 +144,12 @@ export const findPathProblem = (path: string): Failure | undefined => {
   }
 }
 
-/** The pages that DuckDB writes as it makes a file. */
+/** The first pages that DuckDB writes when it creates a file. */
 const [firstPages, pageBytes] = [3, 4096]
 
 /**
- * Whether the machine stopped, or the disk was full, while DuckDB made this file: it has no log, and of its first
- * pages, which are all, one is missing, cut short or empty. It holds nothing, and DuckDB would refuse it for ever.
+ * The machine stopped, or the disk was full, while DuckDB created this file: it has no log, and one of its first pages,
+ * which are all, is missing, truncated or empty. It contains nothing, and DuckDB would refuse it forever.
  */
 const isUnfinished = (path: string): boolean => {
   const found = statSync(path, { throwIfNoEntry: false })
@@ -174,13 +175,13 @@ const canRead = (path: string): boolean => {
 
 const unfinishedFileFailure = (path: string): Failure =>
   configFailure(
-    `${path} holds nothing: the machine stopped, or the disk was full, while it was made. ` +
-      'feedback sync makes it again.',
+    `${path} is empty: the machine stopped, or the disk was full, while it was created. ` +
+      'feedback sync creates it again.',
   )
 
 type HowToOpen = Pick<SnapshotOptions, 'threads'> & { readonly memoryLimit: number }
 
-/** Opens a file; makes one again that was left half made. */
+/** Opens a file; recreates one that was only partly created. */
 const openOnce = (path: string, access: SnapshotAccess, how: HowToOpen): TaskEither<Failure, Snapshot> =>
   pipe(
     openExisting(path, access, how),
@@ -218,7 +219,7 @@ const prepare = (db: Database, access: SnapshotAccess): TaskEither<Failure, Snap
     TE.tapIO(() => () => access !== 'read' && protectFiles(db.path)),
   )
 
-/** Makes sure that what was opened holds our tables, and closes it if it does not. */
+/** Checks that what was opened has our tables, and closes it otherwise. */
 export const prepareWith = (
   db: Database,
   prepareOpened: () => Promise<E.Either<Failure, Snapshot>>,
@@ -252,7 +253,7 @@ const prepareTables = async (db: Database, access: SnapshotAccess): Promise<E.Ei
   return checkFormat(db)
 }
 
-/** Refuses what a version of this package with another layout has written. */
+/** Refuses a file with a layout of another version of this package. */
 export const checkFormat = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
   const format = Number(await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`))
   if (!(format >= firstFormat))

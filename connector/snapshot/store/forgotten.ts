@@ -3,32 +3,32 @@ import { type Database, instantSql, quoteIdentifier, quoteLiteral, type Snapshot
 import { regionsTableName, scalesTableName } from './metadata'
 import { deletionsTableName, foldCase, historyTableName, reviewsTableName, streamOfTable, type Table } from './tables'
 
-// A review that was forgotten stays known by its id, or every run would bring it back. What comes from elsewhere, such
-// as the id of a visit, is kept as a hash: only its equality counts.
+// The id of a forgotten review is kept, since every run would bring it back otherwise. Ids from elsewhere, such as a
+// visit's, are kept as hashes, which is enough to compare them.
 
 /** What `_forgotten` names: `review` by its id, everything else by a SHA-256 in hexadecimal digits. */
 type ForgottenKind = 'review' | 'visit_record' | 'survey' | 'comment'
 
-/** The tombstones of what was erased on request; files without any do not have it. */
+/** The tombstones of what was erased on request. A file without any does not have this table. */
 export const forgottenTableName = '_forgotten'
 
 export const forgottenTableSql = (database = ''): string =>
   `CREATE TABLE IF NOT EXISTS ${database}${forgottenTableName} (kind VARCHAR, id VARCHAR, forgotten_at TIMESTAMPTZ)`
 
-/** Whether the file has the table; `attached`: the name of an attached file; the one that was opened if left out. */
+/** The file has the table; `attached`: the name of an attached file, by default the opened one. */
 export const hasForgottenTable = async (db: Database, attached?: string): Promise<boolean> =>
   (await db.scalar(`
     SELECT count(*) FROM duckdb_tables()
     WHERE database_name = ${attached === undefined ? 'current_database()' : quoteLiteral(attached)}
       AND schema_name = 'main' AND table_name = '${forgottenTableName}'`)) !== 0
 
-/** Whether anything was forgotten in the file. */
+/** Something was forgotten in the file. */
 export const hasForgotten = async (db: Database): Promise<boolean> =>
   (await hasForgottenTable(db)) && (await db.scalar(`SELECT count(*) FROM ${forgottenTableName}`)) !== 0
 
 /**
- * Says of rows of the service, by their id and, for comments, the time of their mention in milliseconds, whether they
- * were erased on request.
+ * Finds out if the service's rows were erased on request, by their id and, for comments, the time of their mention in
+ * milliseconds.
  */
 type ForgottenFilter = {
   readonly isReview: (id: string) => boolean
@@ -49,40 +49,39 @@ export const readForgotten = async ({ db }: Snapshot): Promise<ForgottenFilter> 
   }
 }
 
-/** An id as digits, whatever number it was written as. */
+/** An id as digits, however the number was written. */
 const idSql = (text: string): string => `coalesce(TRY_CAST(${text} AS HUGEINT)::VARCHAR, ${text})`
 
 /** What `_forgotten` keeps of a text, such as the id of a visit. */
 const hashTextSql = (text: string): string => `sha256(trim(${text}))`
 
 /**
- * What it keeps of a comment: ids of contents and comments may be counted apart, so the second of the mention counts
- * too.
+ * What it keeps of a comment. Ids of contents and of comments may overlap, so the second of the mention is included.
  */
 const hashCommentSql = (id: string, mentionTime: string): string =>
   `sha256(${idSql(id)} || '@' || floor(epoch(TRY_CAST(${mentionTime} AS TIMESTAMPTZ)))::BIGINT)`
 
 /** A table or the records of a stream. */
 export type PersonRows = {
-  /** SQL of an attribute as text; undefined: there is none. */
+  /** SQL for an attribute as text; undefined if there is none. */
   readonly text: (attribute: string) => string | undefined
-  /** Whether their `id` is that of a review. */
+  /** Their `id` is that of a review. */
   readonly isReview: boolean
-  /** Whether their `id` is that of a comment. */
+  /** Their `id` is that of a comment. */
   readonly isComment: boolean
 }
 
 const reviewTables: ReadonlyArray<string> = [reviewsTableName, deletionsTableName, '_deletions', '_review_times']
 const commentsTableName = 'comments'
 
-/** The type of a text that may be JSON, as Parquet files have it. */
+/** The type of a text that may be JSON, as in Parquet files. */
 export const jsonTextType = 'VARCHAR or JSON'
 
-/** The text itself, or that which a JSON text holds. */
+/** The text itself, or the text in a JSON string. */
 const unquoteSql = (text: string): string =>
   `CASE WHEN starts_with(${text}, '"') THEN coalesce(TRY(json_extract_string(${text}, '$')), ${text}) ELSE ${text} END`
 
-/** The rows of a table, read as `t`: of a stream, of its history, or of a copy that someone made of either. */
+/** The rows of a table, read as `t`: of a stream, of its history, or of a user's copy of either. */
 export const toPersonRows = (
   table: string,
   columns: ReadonlyArray<{ readonly name: string; readonly type: string }>,
@@ -104,7 +103,7 @@ export const toPersonRows = (
   }
 }
 
-/** A table, and how its rows name a person. */
+/** A table, and how its rows identify a person. */
 export type StoredTable = {
   readonly schema: string
   readonly name: string
@@ -133,17 +132,19 @@ export const listStoredTables = async (db: Database, attached: string): Promise<
 /** Tables with states in their column `state`. */
 export const stateTableNames: ReadonlyArray<string> = ['_state', '_states_log']
 
-/** What has its own ids, or none at all. */
+/** Tables with their own ids, or none at all. */
 const metadataNames: ReadonlyArray<string> = [
   ...['_meta', '_streams', '_loads', '_meta_log', '_streams_log', '_loads_log', '_shares_log'],
   ...[forgottenTableName, regionsTableName, scalesTableName],
   ...stateTableNames,
 ]
 
-/** Whether a table may have rows of a person. */
+/** A table may have rows of a person. */
 export const isSearched = ({ name }: StoredTable): boolean => !metadataNames.includes(name)
 
-/** The attributes of records that name someone, by stream; those of other streams name reviews and visits at most. */
+/**
+ * The attributes of records that identify a person, by stream. Those of other streams name reviews and visits at most.
+ */
 const recordAttributes: Readonly<Record<string, ReadonlyArray<string>>> = {
   [reviewsTableName]: ['id', 'visitRecordId', 'contents', 'mentionTime'],
   [deletionsTableName]: ['id'],
@@ -152,8 +153,8 @@ const recordAttributes: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /**
- * The records of a stream as JSON text in `_json`; an attribute that they lack is null, and so is each of a record that
- * is no JSON: it is refused later.
+ * The records of a stream as JSON text in `_json`. A missing attribute is null, and so is every attribute of a record
+ * that is not JSON: it is refused later.
  */
 const recordsOf = (stream: string): PersonRows => {
   const attributes = recordAttributes[stream] ?? ['reviewId', 'visitRecordId']
@@ -165,7 +166,7 @@ const recordsOf = (stream: string): PersonRows => {
   }
 }
 
-/** What names a person in these rows: the kind, and SQL of what `_forgotten` keeps of it. */
+/** What identifies a person in these rows: the kind, and SQL for what `_forgotten` keeps of it. */
 const listIds = (rows: PersonRows): ReadonlyArray<readonly [ForgottenKind, string]> => {
   const { text } = rows
   const find = (kind: ForgottenKind, toSql: (value: string) => string, ...attributes: ReadonlyArray<string>) =>
@@ -185,8 +186,8 @@ const listIds = (rows: PersonRows): ReadonlyArray<readonly [ForgottenKind, strin
 }
 
 /**
- * SQL that is true for rows of someone who was forgotten; undefined where nothing in them names a person. `forgotten`:
- * the table of the tombstones.
+ * SQL that is true for rows of forgotten persons; undefined if nothing in them identifies a person. `forgotten`: the
+ * table of the tombstones.
  */
 export const forgottenRowsSql = (rows: PersonRows, forgotten = forgottenTableName): string | undefined => {
   const conditions = listIds(rows).map(
@@ -195,12 +196,12 @@ export const forgottenRowsSql = (rows: PersonRows, forgotten = forgottenTableNam
   return conditions.length === 0 ? undefined : `(${conditions.join(' OR ')})`
 }
 
-/** The same for the records of a stream, before they are rows: what was forgotten is never written. */
+/** The same for the records of a stream before they become rows: what was forgotten is never written. */
 export const forgottenRecordsSql = (stream: string): string => forgottenRowsSql(recordsOf(stream)) ?? 'false'
 
 /**
- * Takes out of states the rows of someone forgotten, which they remember with a digest of what was sent. The next run
- * gets such a row once more, and leaves it out. `table`: one of `stateTableNames`.
+ * Removes the rows of forgotten persons from states, which remember them with a digest of what was sent. The next run
+ * gets such a row once more, and skips it. `table`: one of `stateTableNames`.
  */
 export const cleanStatesSql = (table: string, forgotten = forgottenTableName): string => {
   const isForgotten = `(row->>0) IN (SELECT id FROM ${forgotten} WHERE kind = 'review')`
@@ -216,7 +217,7 @@ export const cleanStatesSql = (table: string, forgotten = forgottenTableName): s
   return statements.join('; ')
 }
 
-/** Statements that remove the rows of someone forgotten from a table and its history. */
+/** Statements that remove the rows of forgotten persons from a table and its history. */
 export const removeForgottenSql = ({ name, columns, history }: Table): ReadonlyArray<string> => {
   const where = forgottenRowsSql(toPersonRows(name, columns))
   const names = where === undefined ? [] : [name, ...(history ? [historyTableName(name)] : [])]
@@ -224,8 +225,8 @@ export const removeForgottenSql = ({ name, columns, history }: Table): ReadonlyA
 }
 
 /**
- * SQL of the further tombstones that rows of someone forgotten give, as `(kind, id)`: the id of a review that a visit
- * names, the key of its survey and those of its comments. Undefined where they give none. `from`: the rows as SQL.
+ * SQL for further tombstones that follow from rows of forgotten persons, as `(kind, id)`: the id of a review that a
+ * visit names, and the keys of its survey and comments. Undefined if there can be none. `from`: the rows as SQL.
  */
 const furtherIdsSql = (rows: PersonRows, from: string, forgotten = forgottenTableName): string | undefined => {
   const { text } = rows
@@ -256,7 +257,7 @@ const furtherIdsSql = (rows: PersonRows, from: string, forgotten = forgottenTabl
            FROM ${from} AS t WHERE ${where}`,
         ]
       : []),
-    // A code that several reviews share, such as "none", names no one.
+    // A code that several reviews share, such as "none", identifies no one.
     ...(isReview && survey !== undefined
       ? [
           `SELECT 'survey' AS kind, ${hashTextSql('survey')} AS id FROM (
@@ -273,11 +274,11 @@ const furtherIdsSql = (rows: PersonRows, from: string, forgotten = forgottenTabl
          SELECT 1 FROM ${forgotten} AS known WHERE known.kind = found.kind AND known.id = found.id)`
 }
 
-/** Adds tombstones. `ids`: SQL of `(kind, id)`; `now`: milliseconds since 1970. */
+/** Adds tombstones. `ids`: SQL for `(kind, id)`; `now`: milliseconds since 1970. */
 const addForgottenSql = (ids: string, now: number, forgotten = forgottenTableName): string =>
   `INSERT INTO ${forgotten} SELECT kind, id, ${instantSql(now)} FROM (${ids})`
 
-/** Adds the further tombstones that records of someone forgotten give; returns how many. */
+/** Adds the further tombstones that follow from records of forgotten persons. Resolves to their number. */
 export const addFurtherIds = async (db: Database, stream: string, records: string, now: number): Promise<number> => {
   const ids = furtherIdsSql(recordsOf(stream), records)
   if (ids === undefined) return 0
@@ -288,8 +289,8 @@ export const addFurtherIds = async (db: Database, stream: string, records: strin
 }
 
 /**
- * Adds to the table `forgotten` the tombstones of those who are named, and those that the rows of all who are forgotten
- * give. `sources`: rows, and where they are in SQL. `now`: milliseconds since 1970.
+ * Adds to the table `forgotten` the tombstones of the given persons, and those that follow from the rows of all
+ * forgotten persons. `sources`: rows, and where they are in SQL. `now`: milliseconds since 1970.
  */
 export const collectForgotten = async (
   db: Database,

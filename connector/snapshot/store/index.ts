@@ -1,7 +1,7 @@
 /**
- * A DuckDB file: opening it, running SQL on it, the values it returns, and what its tables are called. Snapshots,
- * lakes and the sandbox keep their data in one. Takes a path; returns a `Database` whose methods reject with DuckDB's
- * own errors, or a `Failure` that tells the user why the file does not open.
+ * A DuckDB file: opening it, running SQL on it, the values it returns, and the names of its tables. Snapshots, lakes
+ * and the sandbox store their data in one. Takes a path; returns a `Database` whose methods reject with DuckDB's own
+ * errors, or a `Failure` that explains to the user why the file does not open.
  */
 export {
   appendBatchRows,

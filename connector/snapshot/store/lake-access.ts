@@ -1,4 +1,4 @@
-/** Whether a place is a lake; any other is the path of a file. */
+/** The place is a lake; any other is the path of a file. */
 export const isLakePath = (path: string): boolean => path.startsWith('ducklake:')
 
 /** The names that DuckLake gives to the files of a table. */

@@ -14,14 +14,14 @@ const sizeUnits: Readonly<Record<string, number>> = {
 export const leastMemory = 16e6
 const mostMemory = 1e15
 
-/** The bytes of a size such as 512MB or 1GiB; undefined for anything else, and for less than `leastMemory`. */
+/** The bytes of a size such as 512MB or 1GiB; undefined for anything else, and below `leastMemory`. */
 export const parseMemorySize = (text: string): number | undefined => {
   const [, amount, unit = ''] = /^(\d{1,9}(?:\.\d{1,3})?) ?([mgt]i?b)$/i.exec(text.trim()) ?? []
   const bytes = Math.floor(Number(amount) * (sizeUnits[unit.toLowerCase()] ?? Number.NaN))
   return bytes >= leastMemory && bytes <= mostMemory ? bytes : undefined
 }
 
-/** A size that `parseMemorySize` takes, rounded down. */
+/** A size in the form that `parseMemorySize` takes, rounded down. */
 export const formatMemorySize = (bytes: number): string => {
   const [unit, size] = (['TiB', 'TB', 'GiB', 'GB', 'MiB', 'MB'] as const)
     .map((name) => [name, sizeUnits[name.toLowerCase()] ?? 1] as const)
@@ -31,7 +31,7 @@ export const formatMemorySize = (bytes: number): string => {
 
 type ReadText = (path: string) => string
 
-/** The texts of those files that there are. */
+/** The texts of the files that exist. */
 const readExisting = (read: ReadText, paths: ReadonlyArray<string>): ReadonlyArray<string> =>
   paths.flatMap((path) => {
     try {
@@ -41,15 +41,14 @@ const readExisting = (read: ReadText, paths: ReadonlyArray<string>): ReadonlyArr
     }
   })
 
-/** A path and its parents: a limit of a parent holds too, and a container sees its own group as the root. */
+/** A path and its parents. A parent's limit also applies, and a container sees its own group as the root. */
 const listParents = (path: string): ReadonlyArray<string> => {
   const steps = path.split('/').filter((step) => step !== '')
   return Array.from({ length: steps.length + 1 }, (_, n) => ['', ...steps.slice(0, steps.length - n)].join('/'))
 }
 
 /**
- * The memory that this process may use: the machine's, or less where a control group of version 1 or 2 limits it; in
- * bytes.
+ * The memory that this process may use: the machine's, or less if a control group (version 1 or 2) limits it; bytes.
  */
 export const readMachineMemory = (
   read: ReadText = (path) => readFileSync(path, 'utf8'),
@@ -68,21 +67,21 @@ export const readMachineMemory = (
   return Math.min(total, ...limits.filter((limit) => limit > 0))
 }
 
-/** What DuckDB may use where nobody says it: a quarter of the memory there is, at most 1 GiB. */
+/** DuckDB's default memory limit: a quarter of the memory, at most 1 GiB. */
 export const chooseMemoryLimit = (machineMemory: number = readMachineMemory()): number =>
   Math.max(leastMemory, Math.min(2 ** 30, Math.floor(machineMemory / 4)))
 
 /**
- * What DuckDB may use while it works, in bytes: each once the one before was too little. It fills what it may use with
- * pages of the file, so the steps keep the peak near what the work needs, which grows with the file. `least`: the first
- * step; `growth`: how many times the one before each other is.
+ * The steps of DuckDB's memory limit, in bytes; each is used once the previous one was too little. DuckDB fills its
+ * memory with pages of the file, so the steps keep the peak near what the work needs, which grows with the file.
+ * `least`: the first step; `growth`: the factor between steps.
  */
 export const listMemorySteps = (least: number, limit: number, growth = 4): ReadonlyArray<number> =>
   least >= limit ? [limit] : [least, ...listMemorySteps(Math.floor(least * growth), limit, growth)]
 
 /**
- * Whether DuckDB needed more memory than its limit, or the folder for the rest of it. A checkpoint that fails tells it
- * only by the block that it could not have.
+ * DuckDB needed more memory than its limit, or could not create its spill folder. A failed checkpoint only reports the
+ * block that it could not allocate.
  */
 export const isOutOfMemory = (error: unknown): boolean =>
   error instanceof Error &&
@@ -91,20 +90,20 @@ export const isOutOfMemory = (error: unknown): boolean =>
 
 /** The memory of one DuckDB instance. */
 export type MemorySetter = {
-  /** Runs work that changes nothing when it rejects: again with more memory where that was too little. */
+  /** Runs work that changes nothing if it rejects, and reruns it with more memory if that was too little. */
   readonly run: <A>(work: () => Promise<A>) => Promise<A>
-  /** Gives DuckDB at once all that it may use. */
+  /** Immediately gives DuckDB all memory that it may use. */
   readonly giveAll: () => Promise<void>
-  /** Runs work once with all that DuckDB may use, and takes the rest back. */
+  /** Runs work once with all memory that DuckDB may use, and takes the rest back. */
   readonly runWithAll: (work: () => Promise<void>) => Promise<void>
-  /** Frees memory without a step; says whether it did. */
+  /** Frees memory without raising the limit. Resolves to true if it did. */
   readonly release: () => Promise<boolean>
 }
 
 /**
- * Runs work with the first of these limits, and again with the next where that was too little. Later work begins with
- * the limit that was enough. `set`: gives DuckDB so many bytes. `current`: what it has. `release`: frees memory before
- * a step is taken; says whether it did.
+ * Runs work with the first of these limits, and again with the next one if that was too little. Later work starts with
+ * the limit that was enough. `set`: sets DuckDB's limit in bytes. `current`: its current limit. `release`: frees memory
+ * before a step is taken; resolves to true if it did.
  */
 export const createMemorySetter = (
   set: (bytes: number) => Promise<void>,
@@ -147,11 +146,11 @@ export const createMemorySetter = (
       await give()
       await work()
       level = before
-      // DuckDB keeps what it cannot give back.
+      // DuckDB keeps what it cannot return.
       await give().catch(() => undefined)
     },
   }
 }
 
-/** What DuckDB says where the folder beside the file cannot be made that takes what does not fit into memory. */
+/** DuckDB's message if it cannot create the folder next to the file for what does not fit into memory. */
 export const spillFolderPattern = /Failed to create directory "?[^"]*\.tmp"?|Cannot open file "[^"]*\.tmp\//

@@ -4,16 +4,16 @@ import { type Column, historyTableName, type Table } from './tables'
 import type { CellValue } from './values'
 
 /**
- * Increase the second when older versions could no longer read what this one writes. A file gets it as something is
- * forgotten: older ones would bring it back.
+ * Increase the second number when older versions can no longer read what this one writes. A file gets it once something
+ * is forgotten, since older versions would bring it back.
  */
 export const [firstFormat, snapshotFormat] = [3, 4] as const
 
 /**
- * The metadata tables. `_deletions`: the time of the last deletion of each review that was deleted by a tombstone.
- * `_streams`: each stream's declaration, current generation and number of rows. `_loads`: one row for each stream and
- * run, with the records received, those that the source says it sent, the rows of the table afterwards, and the least
- * and the greatest cursor received.
+ * The metadata tables. `_deletions`: the time of the last deletion of each review that a tombstone deleted. `_streams`:
+ * each stream's declaration, current generation and number of rows. `_loads`: one row for each stream and run, with the
+ * records received, those that the source says it sent, the table's rows afterwards, and the lowest and highest cursor
+ * received.
  */
 export const metadataTablesSql = `
   CREATE TABLE _meta (name VARCHAR, value VARCHAR);
@@ -30,18 +30,18 @@ export const metadataTablesSql = `
 
 export type LoadStatus = 'running' | 'complete' | 'incomplete'
 
-/** What the snapshot remembers of a stream between runs. */
+/** What the snapshot remembers about a stream between runs. */
 export type StreamMetadata = {
   readonly stream: string
-  /** The columns of the key that its table was merged by until now. */
+  /** The key columns by which its table has been merged so far. */
   readonly key: ReadonlyArray<string>
   readonly generation: number
-  /** A full refresh has begun and not finished. */
+  /** A full refresh has started and not finished. */
   readonly refreshing: boolean
   readonly hasState: boolean
 }
 
-/** What the file remembers of each stream that was ever loaded. */
+/** What the file remembers about each stream that was ever loaded. */
 export const listStreamMetadata = async (db: Database): Promise<ReadonlyArray<StreamMetadata>> =>
   (await db.query('SELECT *, stream IN (SELECT stream FROM _state) AS has_state FROM _streams')).map((row) => ({
     stream: String(row.stream),
@@ -54,7 +54,7 @@ export const listStreamMetadata = async (db: Database): Promise<ReadonlyArray<St
 /** The number of rows of a table. */
 export const countRowsSql = (table: string): string => `(SELECT count(*) FROM ${quoteIdentifier(table)})`
 
-/** A cursor as `_loads` keeps it: times in UTC with milliseconds, other values as DuckDB prints them. */
+/** A cursor in the form that `_loads` stores: times in UTC with milliseconds, other values as DuckDB prints them. */
 export const cursorSql = (column: Column, value: string): string =>
   column.type === 'TIMESTAMPTZ' ? `strftime(${value}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ')` : `${value}::VARCHAR`
 
@@ -62,7 +62,8 @@ export const cursorSql = (column: Column, value: string): string =>
 export const historyCountName = (stream: string): string => `history rows of ${stream}`
 
 /**
- * Saves each table's number of rows, and of older versions, so that `verify` sees what no load has added or removed.
+ * Saves the number of rows and of older versions in each table, so that `verify` notices rows that no load added or
+ * removed.
  */
 export const updateRowCountsSql = (tables: ReadonlyArray<Table>): ReadonlyArray<string> => {
   const counted = tables.map(({ name }) => `(${quoteLiteral(name)}, ${countRowsSql(name)})`)
@@ -86,7 +87,7 @@ const updateHistoryCountSql = ({ name: stream }: Table): ReadonlyArray<string> =
   ]
 }
 
-/** A value in `_meta`; undefined where there is none. */
+/** A value in `_meta`; undefined if missing. */
 export const readMeta = (db: Database, name: string): Promise<CellValue | undefined> =>
   db.scalar('SELECT value FROM _meta WHERE name = $name', { name })
 
@@ -97,31 +98,28 @@ export const saveMeta = async (db: Database, name: string, value: string): Promi
 }
 
 /**
- * Names in `_meta`: of the hash of the views' definitions as they were created last, and of the time at which the
- * shares of a backfill were settled.
+ * Names in `_meta` of: the time zone, the hash of the views' definitions when last created, and the time at which the
+ * shares of a backfill were merged.
  */
 export const [timeZoneName, viewsHashName, settledName] = ['reporting_time_zone', 'views', 'shares settled'] as const
 
-/** The time zone whose days and months the views, the report and Parquet partitions of this file use. */
+/** The time zone for the days and months of the file's views, report and Parquet partitions. */
 export const readReportingTimeZone = async (db: Database): Promise<string> =>
   String((await readMeta(db, timeZoneName)) ?? 'UTC')
 
-/**
- * What the comment of each view of ours ends with. A view of the user has no such comment, so that it stays, whatever
- * its name.
- */
+/** The end of the comment on each of our views. A user's view has no such comment, so it stays whatever its name. */
 export const viewMark = 'Made by feedback-connector.'
 
 /** The regions of locations, for programs that read the file themselves. */
 export const regionsTableName = '_regions'
 
-/** The scales of questions that their types do not tell. */
+/** The scales of questions whose type does not define one. */
 export const scalesTableName = '_scales'
 
-/** `state`: JSON as it is printed, in which no control character stands unescaped. */
+/** `state`: JSON as printed, in which every control character is escaped. */
 export type StreamStateText = { readonly stream: string; readonly state: string }
 
-/** Of one or more streams. */
+/** Saves the states of one or more streams. */
 export const saveStreamStatesSql = (states: ReadonlyArray<StreamStateText>, now: number): string => `
   DELETE FROM _state WHERE stream IN (${states.map(({ stream }) => quoteLiteral(stream)).join(', ')});
   INSERT INTO _state
@@ -130,14 +128,14 @@ export const saveStreamStatesSql = (states: ReadonlyArray<StreamStateText>, now:
     VALUES ${states.map(({ stream, state }) => `(${quoteLiteral(stream)}, ${quoteLiteral(state)})`).join(', ')})
     AS given(name, text)`
 
-/** Each stream's state as JSON text, in the order of the streams' names. */
+/** Each stream's state as JSON text, sorted by stream name. */
 export const listStateTexts = async ({ db }: Snapshot): Promise<ReadonlyArray<StreamStateText>> =>
   (await db.query('SELECT stream, state FROM _state ORDER BY stream')).map(({ stream, state }) => ({
     stream: String(stream),
     state: String(state),
   }))
 
-/** The states that cover the file's rows; the next run continues from them. */
+/** The states that cover the file's rows. The next run continues from them. */
 export const readSnapshotState = async (snapshot: Snapshot): Promise<SourceState> =>
   Object.fromEntries((await listStateTexts(snapshot)).map(({ stream, state }) => [stream, JSON.parse(state)]))
 

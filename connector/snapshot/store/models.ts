@@ -4,17 +4,14 @@ import { type Database, quoteIdentifier, quoteLiteral } from './database'
 import { readReportingTimeZone, regionsTableName, scalesTableName } from './metadata'
 import { airbyteColumns, endedColumnName, findFreeName, historyTableName, type Table } from './tables'
 
-/**
- * A location and the region that it belongs to, found by its id or else its name. No two rows have the same id or the
- * same name.
- */
+/** A location, found by its id or else its name, and its region. No two rows have the same id or the same name. */
 export type Region = {
   readonly location_id: string | null
   readonly location_name: string | null
   readonly region: string
 }
 
-/** The scale of a question that its type does not tell. `best`: the highest where it is null. */
+/** The scale of a question whose type does not define one. `best`: if null, the highest. */
 export type Scale = {
   readonly question_id: string
   readonly lowest: number
@@ -22,21 +19,21 @@ export type Scale = {
   readonly best: number | null
 }
 
-/** Tables of the user that the models read; those of the file where they are left out. */
+/** User tables that the models read; by default those of the file. */
 export type ModelTables = {
   readonly regions?: ReadonlyArray<Region> | undefined
   readonly scales?: ReadonlyArray<Scale> | undefined
 }
 
 export type ModelOptions = ModelTables & {
-  /** The time that ages are counted to; left out: the time of each query. */
+  /** The time up to which ages are counted; by default the time of each query. */
   readonly asOf?: Date | undefined
   readonly variables?: Partial<ModelVariables> | undefined
-  /** Only these models and those that they read; all of them if left out. Each takes DuckDB some time. */
+  /** Only these models and those that they read; by default all. Each takes DuckDB some time. */
   readonly names?: ReadonlyArray<string> | undefined
 }
 
-/** What the models count with. */
+/** The parameters of the models. */
 export type ModelVariables = {
   readonly alert_open_days: number
   readonly alert_score: number
@@ -51,7 +48,7 @@ export const defaultModelVariables: ModelVariables = {
   min_answers: 10,
 }
 
-/** The models are those of the dbt package, which lies beside the built program. */
+/** The models come from the dbt package, which is installed next to the built program. */
 const modelFolder = join(__dirname, '..', '..', '..', 'dbt', 'models')
 
 /** The name and the text of each model. */
@@ -64,7 +61,7 @@ export const readModels = (): ReadonlyMap<string, string> =>
     ),
   )
 
-/** What a model says of itself: the comment that it begins with. */
+/** A model's own description: the comment at its start. */
 const describeModel = (template: string): string | undefined =>
   /^(?:-- .*\n)+/.exec(template)?.[0].replaceAll(/^-- /gm, '').replaceAll('\n', ' ').trim()
 
@@ -79,7 +76,7 @@ const roundTo = (expression: string, digits: string): string =>
 const localDay = (time: string, { time_zone: zone }: Variables): string =>
   `cast(${time} at time zone ${quoteLiteral(String(zone))} as date)`
 
-/** A date of ISO 8601, alone or before a time. */
+/** An ISO 8601 date, alone or before a time. */
 const datePattern =
   '^[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])' +
   '([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[-+][0-9]{2}:?[0-9]{2})?)?$'
@@ -165,7 +162,7 @@ const evaluate = (text: string, variables: Variables, nameOf: (name: string) => 
   return value
 }
 
-/** A model as DuckDB runs it, and the relations that it reads; `nameOf`: the names that they have. */
+/** A model as SQL for DuckDB, and the relations that it reads; `nameOf`: their names. */
 export const renderModel = (
   template: string,
   variables: Variables,
@@ -182,7 +179,7 @@ export const renderModel = (
   return { sql: sql.trim().replace(/;$/, ''), references: [...references] }
 }
 
-/** The models of these names, or all, and those that they read, each after those that it reads. */
+/** The models with these names, or all, and those that they read, each after those that it reads. */
 const sortModels = (
   models: ReadonlyMap<string, string>,
   names: ReadonlyArray<string> = [...models.keys()],
@@ -220,12 +217,12 @@ const scalesSql = (scales: ReadonlyArray<Scale>): string => {
     WHERE id IS NOT NULL`
 }
 
-/** A table of the user in the file that the models read, and the view over it. */
+/** A user table in the file that the models read, and the view over it. */
 type UserTable = {
   readonly table: string
   readonly columns: Readonly<Record<string, string>>
   readonly view: { readonly name: keyof ModelTables; readonly description: string }
-  /** SQL of the rows that are given instead, or of none. */
+  /** SQL for the given rows, or for none. */
   readonly toSql: (given: ModelTables) => string
 }
 
@@ -239,12 +236,12 @@ const userTables: ReadonlyArray<UserTable> = [
   {
     table: scalesTableName,
     columns: { question_id: 'VARCHAR', lowest: 'DOUBLE', highest: 'DOUBLE', best: 'DOUBLE' },
-    view: { name: 'scales', description: 'The scale of each question that its type does not tell.' },
+    view: { name: 'scales', description: 'The scale of each question whose type does not define one.' },
     toSql: ({ scales = [] }) => scalesSql(scales),
   },
 ]
 
-/** The names of the views over the tables of the user. */
+/** The names of the views over the user tables. */
 export const userViewNames: ReadonlyArray<string> = userTables.map(({ view }) => view.name)
 
 const listColumns = async (db: Database, table: string): Promise<ReadonlyArray<string>> =>
@@ -256,7 +253,7 @@ const listColumns = async (db: Database, table: string): Promise<ReadonlyArray<s
       ORDER BY column_index`)
   ).map(({ name }) => String(name))
 
-/** Creates the tables of the user that the file lacks. */
+/** Creates the user tables that the file lacks. */
 export const createUserTables = async (db: Database): Promise<void> => {
   for (const { table, columns } of userTables) {
     if ((await listColumns(db, table)).length > 0) continue
@@ -265,7 +262,7 @@ export const createUserTables = async (db: Database): Promise<void> => {
   }
 }
 
-/** The views over the tables of the user; one whose columns are others counts as empty. */
+/** The views over the user tables. A table with different columns counts as empty. */
 const defineUserViews = async (db: Database, given: ModelTables): Promise<ReadonlyArray<ViewDefinition>> =>
   Promise.all(
     userTables.map(async ({ table, columns, view, toSql }) => {
@@ -281,11 +278,11 @@ export type NameOf = (name: string) => string
 type ViewDefinition = {
   readonly name: string
   readonly description?: string | undefined
-  /** `nameOf`: the names that the views which it reads have in the file. */
+  /** `nameOf`: the names that the views it reads have in the file. */
   readonly toSql: (nameOf: NameOf) => string
 }
 
-/** The views over `reviews` and the models, each after those that it reads; none without the former. */
+/** The views over `reviews` and the models, each after those that it reads; none without `reviews`. */
 export const defineModels = async (
   db: Database,
   reviewViews: Readonly<Record<string, string>>,
@@ -315,8 +312,8 @@ export const defineModels = async (
 }
 
 /**
- * Every version of a stream's rows with `valid_from` and `valid_to`: until the next version of its key, or until it was
- * deleted. A cursor that is no time only orders the versions: they are valid from the time at which they were read.
+ * Every version of a stream's rows with `valid_from` and `valid_to`: until the next version of its key, or until its
+ * deletion. If the cursor is not a time, it only orders the versions, and they are valid from the time they were read.
  */
 const versionsViewSql = ({ name, columns }: Table, key: ReadonlyArray<string>, cursor: string | undefined): string => {
   const columnList = [...columns.map((column) => column.name), ...airbyteColumns.map(([column]) => column)]

@@ -10,7 +10,7 @@ const scalarTypes: Readonly<Record<string, ColumnType>> = { integer: 'BIGINT', n
 const formatTypes: Readonly<Record<string, ColumnType>> = { 'date-time': 'TIMESTAMPTZ', date: 'DATE' }
 
 /**
- * The column type that holds every value of an attribute of ours without loss. Objects, arrays and values of several
+ * The column type that holds every value of one of our attributes without loss. Objects, arrays and values of several
  * types become JSON, so that no nested attribute is lost.
  */
 export const chooseColumnType = ({ type, format, enum: values }: JsonSchema): ColumnType => {
@@ -22,18 +22,18 @@ export const chooseColumnType = ({ type, format, enum: values }: JsonSchema): Co
   return scalarTypes[String(only)] ?? 'JSON'
 }
 
-/** The members that a schema declares by name; none where it declares none. */
+/** The members that a schema declares by name; none if it declares none. */
 export const listMembers = ({ properties }: JsonSchema): Readonly<Record<string, JsonSchema>> =>
   (properties ?? {}) as Readonly<Record<string, JsonSchema>>
 
-/** A name of a path that is not declared: it follows `parent`, whose members are known. */
+/** An undeclared name in a path. It follows `parent`, whose members are known. */
 export type UnknownMember = {
   readonly parent: ReadonlyArray<string>
   readonly unknown: string
   readonly known: ReadonlyArray<string>
 }
 
-/** The declared path that a path below a schema means, whatever its case, and the type of its values. */
+/** Finds the declared path for a path below a schema, ignoring case, and the type of its values. */
 export const followMembers = (
   schema: JsonSchema,
   path: ReadonlyArray<string>,
@@ -54,14 +54,14 @@ export const followMembers = (
 export type Column = {
   readonly name: string
   readonly type: ColumnType
-  /** The attribute that fills it, where a column cannot have its name. */
+  /** The attribute that fills it, if a column cannot have its name. */
   readonly attribute?: string
 }
 
 /** The attribute of a record that fills the column. */
 export const attributeOf = ({ name, attribute }: Column): string => attribute ?? name
 
-/** The last columns of every stream's table, named as Airbyte's destinations name them. */
+/** The last columns of every stream's table, named like those of Airbyte's destinations. */
 export const airbyteColumns = [
   ['_airbyte_raw_id', 'UUID'],
   ['_airbyte_extracted_at', 'TIMESTAMPTZ'],
@@ -81,10 +81,10 @@ const reservedNames: ReadonlySet<string> = new Set([
   loadColumnName,
 ])
 
-/** DuckDB's names of columns and tables do not differ in case alone. */
+/** In DuckDB, names of columns and tables cannot differ in case alone. */
 export const foldCase = (name: string): string => name.toLowerCase()
 
-/** A name for a helper column of ours that none of these columns has. */
+/** A name for a helper column that none of these columns has. */
 export const findFreeName = (columns: ReadonlyArray<Pick<Column, 'name'>>, wanted: string): string => {
   const taken = new Set(columns.map(({ name }) => foldCase(name)))
   let name = wanted
@@ -93,8 +93,7 @@ export const findFreeName = (columns: ReadonlyArray<Pick<Column, 'name'>>, wante
 }
 
 /**
- * The column of an attribute whose own name is taken: the name and a hash of it, from which the attribute is known
- * again.
+ * The column of an attribute whose own name is taken: the name and a hash of it, which identifies the attribute later.
  */
 const markedName = (attribute: string): string =>
   `${attribute}__${createHash('sha256').update(attribute).digest('hex').slice(0, 6)}`
@@ -109,8 +108,8 @@ const readColumns = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> =>
   })
 
 /**
- * The columns for these attributes in a table that has the columns `existing`. An attribute keeps its column; a new
- * one gets its own name, or `name__hash` where that is a name of ours or differs from another column's in case alone.
+ * The columns for these attributes in a table with the columns `existing`. An attribute keeps its column. A new one
+ * gets its own name, or `name__hash` if that is one of our names or differs from another column's in case alone.
  */
 export const chooseColumns = (
   attributes: ReadonlyArray<Column>,
@@ -138,13 +137,13 @@ export const columnsFromSchema = (schema: JsonSchema, existing: ReadonlyArray<Co
 
 const fingerprintNameSql = (column: Column): string => quoteLiteral(`${attributeOf(column) ?? column.name}=`)
 
-/** The value as text that does not depend on the session's settings. */
+/** The value as text, independent of the session's settings. */
 const fingerprintValueSql = ({ type }: Column, value: string): string =>
   type === 'TIMESTAMPTZ' ? `epoch_us(${value})` : `${value}::VARCHAR`
 
 /**
  * `_airbyte_raw_id`: a fingerprint of the row's declared values. Nulls do not count, so that a new column does not
- * change it. One `concat` of names and values copies each value once, where a `||` for each attribute copied it twice.
+ * change it. A single `concat` of names and values copies each value once; a `||` for each attribute copied it twice.
  */
 export const fingerprintSql = (columns: ReadonlyArray<Column>): string => {
   const parts = columns.map((column) => {
@@ -161,14 +160,14 @@ export const fingerprintSql = (columns: ReadonlyArray<Column>): string => {
 export type Table = {
   readonly name: string
   readonly columns: ReadonlyArray<Column>
-  /** Whether old versions of its rows are kept in a history table. */
+  /** Old versions of its rows are kept in a history table. */
   readonly history: boolean
 }
 
-/** The name of the table that keeps the versions which the stream's own table no longer has. In a lake it is a view. */
+/** The name of the table with versions that the stream's own table no longer has. In a lake it is a view. */
 export const historyTableName = (stream: string): string => `_history_${stream}`
 
-/** The name of a lake's table that holds all versions of a stream's rows; the stream's own name is that of a view. */
+/** The name of a lake's table with all versions of a stream's rows. The stream's own name is that of a view. */
 export const versionsTableName = (stream: string): string => `_versions_${stream}`
 
 /** The stream of a table that holds its rows or older versions of them. */
@@ -178,12 +177,12 @@ export const streamOfTable = (table: string): string =>
     table,
   )
 
-/** Every stream's table in a file. `attached`: the name of an attached file; the one that was opened if left out. */
+/** Every stream's table in a file. `attached`: the name of an attached file, by default the opened one. */
 export const listStreamTables = async (db: Database, attached?: string): Promise<ReadonlyArray<Table>> => {
   const airbyteNames = new Set<string>(airbyteColumns.map(([column]) => column))
   const historyPrefix = historyTableName('')
   const tables = new Map<string, Array<Column>>()
-  // The names of streams do not begin so. In a lake each question of this kind takes as long as some statements.
+  // Stream names do not start like this. In a lake, each such query takes as long as some statements.
   const historyNames = new Set<string>()
   const [database, prefix] =
     attached === undefined ? ['current_database()', ''] : [quoteLiteral(attached), `${quoteIdentifier(attached)}.`]
@@ -209,7 +208,7 @@ export const listStreamTables = async (db: Database, attached?: string): Promise
   }))
 }
 
-/** A stream's table from what DuckDB's DESCRIBE says of it; its history is not looked for. */
+/** A stream's table from the result of DuckDB's DESCRIBE. Does not look for its history. */
 export const readTable = (name: string, described: ReadonlyArray<RowValues>): Table => ({
   name,
   columns: readColumns(
@@ -223,21 +222,21 @@ export const readTable = (name: string, described: ReadonlyArray<RowValues>): Ta
 const toColumnType = (type: string): ColumnType =>
   (type === 'TIMESTAMP WITH TIME ZONE' ? 'TIMESTAMPTZ' : type) as ColumnType
 
-/** The stream that deletions and children refer to. */
+/** The stream to which deletions and children refer. */
 export const reviewsTableName = 'reviews'
 export const deletionsTableName = 'deleted_reviews'
 
-/** Whether the rows of a table that refers to reviews belong to them. */
+/** The rows of a table that refers to reviews belong to them. */
 export const isChildTable = ({ name }: Pick<Table, 'name'>): boolean =>
   name !== reviewsTableName && name !== deletionsTableName
 
 const hasTypedColumn = ({ columns }: Table, name: string, type: string): boolean =>
   columns.some((column) => column.name === name && column.type === type)
 
-/** The columns of a table that hold the id of a row's review and the modified time of the review's version. */
+/** The columns of a table with the id of a row's review and the modified time of the review's version. */
 export type ReviewReference = { readonly table: Table; readonly id: string; readonly time: string }
 
-/** The reference of a table to reviews; undefined for a table that refers to none. */
+/** The reference of a table to reviews; undefined if it has none. */
 export const findReviewReference = (table: Table): ReviewReference | undefined => {
   if (table.name === reviewsTableName || table.name === deletionsTableName)
     return hasTypedColumn(table, 'id', 'BIGINT') && hasTypedColumn(table, 'modifiedTime', 'TIMESTAMPTZ')
@@ -252,8 +251,7 @@ export const listReviewReferences = (tables: ReadonlyArray<Table>): ReadonlyArra
   tables.flatMap((table) => findReviewReference(table) ?? [])
 
 /**
- * SQL that is true for a tombstone among the rows of `alias`; undefined for a table that has no column which marks
- * them.
+ * SQL that is true for a tombstone among the rows of `alias`; undefined for a table without a column that marks them.
  */
 export const hasTombstonesSql = ({ columns }: Pick<Table, 'columns'>, alias: string): string | undefined => {
   const marks = columns.filter(({ name }) => tombstoneColumnNames.includes(name))
@@ -262,7 +260,7 @@ export const hasTombstonesSql = ({ columns }: Pick<Table, 'columns'>, alias: str
     : `(${marks.map(({ name }) => `${alias}.${quoteIdentifier(name)} IS NOT NULL`).join(' OR ')})`
 }
 
-/** SQL of the time that the tombstone itself gives; null where it gives none. */
+/** SQL for the time that the tombstone itself gives; null if it gives none. */
 export const deletedAtSql = ({ columns }: Pick<Table, 'columns'>, alias: string): string => {
   const times = columns
     .filter(({ name }) => tombstoneColumnNames.includes(name))

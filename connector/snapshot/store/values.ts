@@ -4,10 +4,7 @@ import type { DuckDBType, DuckDBValue, JS } from '@duckdb/node-api'
 import { CommandError, configFailure, pathFailure } from '../../cdk'
 import { loadDuckdb } from './duckdb'
 
-/**
- * A value as `query` returns it: an integer as a number where that is exact and as a bigint otherwise, JSON as its
- * text.
- */
+/** A value as returned by `query`: an integer as a number if that is exact, otherwise as a bigint; JSON as its text. */
 export type CellValue = JS
 export type RowValues = Readonly<Record<string, CellValue>>
 
@@ -24,7 +21,7 @@ const toCellValue = (value: CellValue): CellValue => {
 
 /**
  * A DuckDB value as JSON on one line: JSON columns as the values they hold, numbers with all digits, times in ISO 8601
- * (with `Z` where they have a zone), bytes in hexadecimal, any other type as the text that DuckDB prints.
+ * (with `Z` if they have a zone), bytes in hexadecimal, and any other type as the text that DuckDB prints.
  */
 export const encodeJsonValue = (value: DuckDBValue, type: DuckDBType): string => {
   if (value === null) return 'null'
@@ -34,7 +31,7 @@ export const encodeJsonValue = (value: DuckDBValue, type: DuckDBType): string =>
   return encodeNestedValue(value, type) ?? JSON.stringify(encodeScalarText(value))
 }
 
-/** The same as text for people: strings without quotes, an empty text for null. */
+/** The same as text for the user: strings without quotes, an empty text for null. */
 export const encodeTextValue = (value: DuckDBValue, type: DuckDBType): string => {
   if (value === null) return ''
   if (typeof value !== 'object') return String(value)
@@ -109,7 +106,7 @@ export const cellToTextOrNull = (cell: CellValue | undefined): string | null =>
 export const cellToTimeOrNull = (cell: CellValue | undefined): string | null =>
   cell instanceof Date && !Number.isNaN(cell.getTime()) ? cell.toISOString() : null
 
-/** Does something with a path; rejects with a reason where the file system refuses it. */
+/** Does something with a path. Rejects with a reason if the file system refuses it. */
 export const usePath = <A>(path: string, work: () => A): A => {
   try {
     return work()
@@ -118,11 +115,11 @@ export const usePath = <A>(path: string, work: () => A): A => {
   }
 }
 
-/** An error of the file system as a failure with a reason; any other as it is. */
+/** A file system error as a failure with a reason; returns any other error as it is. */
 export const explainPathError = (path: string, error: unknown): unknown =>
   error instanceof Error && 'syscall' in error ? new CommandError(pathFailure(path, error)) : error
 
-/** Puts one file in the place of another; both are on one disk. */
+/** Replaces one file with another on the same disk. */
 export const replaceFile = (from: string, to: string): void => {
   try {
     flush(from)

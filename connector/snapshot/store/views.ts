@@ -34,7 +34,9 @@ const findTimeZone = async (db: Database, timeZone: string): Promise<E.Either<Fa
       )
     : E.right(undefined)
 
-/** Fails for a time zone that does not exist, before a file is made. DuckDB is asked, since Node has other names. */
+/**
+ * Fails for a time zone that does not exist, before a file is created. DuckDB is asked, since Node has different names.
+ */
 export const checkTimeZone = (timeZone: string | undefined): TaskEither<Failure, void> =>
   timeZone === undefined
     ? TE.right(undefined)
@@ -44,7 +46,7 @@ export const checkTimeZone = (timeZone: string | undefined): TaskEither<Failure,
       )
 
 /**
- * Sets the time zone of the file's days and months, in the views that it has too. Rejects with `CommandError` for a
+ * Sets the time zone for days and months in the file, including its existing views. Rejects with `CommandError` for a
  * zone that does not exist.
  */
 export const setReportingTimeZone = async ({ db }: Snapshot, timeZone: string): Promise<void> => {
@@ -55,7 +57,7 @@ export const setReportingTimeZone = async ({ db }: Snapshot, timeZone: string): 
   })
 }
 
-/** The views that the models read beside those over tables of the user. */
+/** The views that the models read, besides those over user tables. */
 export const reviewViewNames: ReadonlyArray<string> = [
   'reviews_current',
   'review_contents_current',
@@ -73,14 +75,14 @@ type ViewPlan = {
     readonly sql: string
     readonly isModel: boolean
   }>
-  /** The views of ours that the file has. */
+  /** Our views in the file. */
   readonly existing: ReadonlyArray<string>
   readonly hash: string
-  /** The file has all of these views, as this version defines them. */
+  /** The file has all of these views as this version defines them. */
   readonly isCurrent: boolean
 }
 
-/** What the file's views are to be, and whether they are. */
+/** Compares the file's views with those that it should have. */
 const planViews = async (db: Database, options?: ModelOptions): Promise<ViewPlan> => {
   const tables = await listStreamTables(db)
   const models = await defineModels(db, reviewViews(tables), options)
@@ -118,9 +120,9 @@ const planViews = async (db: Database, options?: ModelOptions): Promise<ViewPlan
 }
 
 /**
- * Creates the views for people, in the file itself: the versions of each stream with a history, those over `reviews`,
- * where an attribute that the table does not have is null, and the models. DuckDB takes about a second for all of them,
- * so they stay while nothing has changed.
+ * Creates the views for users in the file: the versions of each stream with a history, those over `reviews` (null for
+ * an attribute that the table lacks), and the models. DuckDB takes about a second for all of them, so they stay as long
+ * as nothing has changed.
  */
 export const createViews = async (db: Database): Promise<void> => {
   const found = await planViews(db)
@@ -144,8 +146,8 @@ const createTemporary = async (
 }
 
 /**
- * Creates the views over `reviews` for this connection only, as this version defines them; works on read-only files
- * too. A table of their name is hidden.
+ * Creates the views over `reviews` for this connection only, as this version defines them. Works on read-only files
+ * too. Hides tables with their names.
  */
 export const createTemporaryViews = async (db: Database): Promise<void> =>
   createTemporary(
@@ -153,7 +155,7 @@ export const createTemporaryViews = async (db: Database): Promise<void> =>
     Object.entries(reviewViews(await listStreamTables(db))).map(([name, sql]) => ({ name, sql })),
   )
 
-/** Creates the models too, and hides tables of their names. Returns false if the file has no reviews. */
+/** Also creates the models, hiding tables with their names. Returns false if the file has no reviews. */
 export const createModelViews = async (db: Database, options?: ModelOptions): Promise<boolean> => {
   const models = await defineModels(db, reviewViews(await listStreamTables(db)), options)
   await createTemporary(
@@ -166,13 +168,11 @@ export const createModelViews = async (db: Database, options?: ModelOptions): Pr
 /** The models as a query may name them. */
 export type FileModels = {
   readonly hasReviews: boolean
-  /**
-   * The models and views whose names the user has taken for tables or views, each with the name that it has instead.
-   */
+  /** The models and views whose names the user has used for tables or views, each with its name instead. */
   readonly renamed: ReadonlyMap<string, string>
   /**
-   * Makes sure that the models and views exist which the words of a query name: those of the file, where they are
-   * current, else some for this connection only. Returns whether it names any.
+   * Makes sure that the models and views named in a query exist: those of the file if they are current, otherwise
+   * temporary ones for this connection. Resolves to true if the query names any.
    */
   readonly provide: (words: ReadonlySet<string>, given: ModelTables) => Promise<boolean>
 }
@@ -189,7 +189,7 @@ export const findModels = async (db: Database): Promise<FileModels> => {
       const isGiven = (name: string) => userViewNames.includes(name) && given[name as keyof ModelTables] !== undefined
       if (plan.isCurrent && !userViewNames.some(isGiven)) return true
       const { views } = await planViews(db, { ...given, names: named.map(({ wanted }) => wanted) })
-      // The views of the file read the tables of this connection, where it has some.
+      // The views of the file read this connection's tables, if it has some.
       await createTemporary(
         db,
         views.filter(({ isModel, wanted }) => isModel && (!plan.isCurrent || isGiven(wanted))),
@@ -214,7 +214,7 @@ const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
       ? quoteIdentifier(name)
       : `NULL::${type}`
   const member = (name: string, path: string) => `${column(name, 'JSON')}->>${quoteLiteral(`$.${path}`)}`
-  // A list of no known type would have no members, so a missing column is an empty list.
+  // A list of unknown type would have no members, so a missing column is an empty list.
   const list = (name: string, shape: object) =>
     `from_json(${column(name, 'JSON').startsWith('NULL') ? "'[]'::JSON" : column(name, 'JSON')}, ` +
     `${quoteLiteral(JSON.stringify([shape]))})`
@@ -296,8 +296,8 @@ const liabilityShape = {
 }
 
 /**
- * The reviews that are deleted, with what their last older version says, where the file keeps versions. A restored one
- * is in `reviews` again.
+ * The deleted reviews, with the content of their last older version if the file keeps versions. A restored one is in
+ * `reviews` again.
  */
 const deletionsSql = (tables: ReadonlyArray<Table>): string => {
   const deleted = tables.find(({ name }) => name === 'deleted_reviews')
@@ -337,13 +337,13 @@ const deletionsSql = (tables: ReadonlyArray<Table>): string => {
       WHERE deletion.id NOT IN (SELECT id FROM ${reviewsTableName})`
 }
 
-/** The day that a time lies in, whatever the time zone of the session that asks. */
+/** The day of a time, whatever the time zone of the querying session. */
 export const localDateSql = (time: string, timeZone: string): string =>
   `(${time} AT TIME ZONE ${quoteLiteral(timeZone)})::DATE`
 
 /**
- * What the reviewer wrote, a line for each response. A response that is a number or of a rating question is left out,
- * unless the question is a free one.
+ * What the reviewer wrote, one line for each response. Leaves out responses that are numbers or belong to rating
+ * questions, unless the question is a free-form one.
  */
 const writtenTextSql = (contents: string): string => {
   const response = `content->>'$.response'`

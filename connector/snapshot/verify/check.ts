@@ -2,34 +2,34 @@ import { defined } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import type { CheckedFile } from './checked-file'
 
-/** A check: what must hold, and the SQL that finds where it does not. */
+/** A check: what must hold, and SQL that finds violations. */
 export type Check = {
   readonly name: string
   /** What must hold, and what to do if it does not. */
   readonly explain: string
   /**
    * Each returns one row, with one text column `what`, for each failure. They run one after the other, since all at
-   * once would need the memory of each; without any, the file has nothing to check.
+   * once would need the memory of each. Without queries, the file has nothing to check.
    */
   readonly queries: (file: CheckedFile) => ReadonlyArray<string>
-  /** What the check looks at: queries, such as table names, that may all be empty. Then there is nothing to check. */
+  /** What the check examines: queries, such as table names. If all are empty, there is nothing to check. */
   readonly subjects: (file: CheckedFile) => ReadonlyArray<string>
   /** Failures are worth knowing, but nothing is wrong. */
   readonly note?: true
-  /** What must be there beside the file: rows erased on request, or the tables that `compareReviews` makes. */
+  /** What must exist besides the file: rows erased on request, or the tables that `compareReviews` creates. */
   readonly needs?: 'erased' | 'comparison'
   /** Why the check cannot be run on this file; undefined if it can. */
   readonly obstacle?: (file: CheckedFile) => string | undefined
 }
 
-/** What became of a check. `unanswered`: it could not be run, and `problem` says why. */
+/** The result of a check. `unanswered`: it could not be run, and `problem` says why. */
 type CheckOutcome = 'holds' | 'note' | 'failed' | 'nothing to check' | 'unanswered'
 
 export type CheckResult = Pick<Check, 'name' | 'explain' | 'note'> & {
-  /** All queries as one; undefined without any. */
+  /** All queries combined; undefined if there are none. */
   readonly sql: string | undefined
   readonly outcome: CheckOutcome
-  /** Whether nothing is known to be wrong; false also for a check that could not be run. */
+  /** Nothing is known to be wrong; false also for a check that could not be run. */
   readonly ok: boolean
   readonly failures: number
   /** The first failures in alphabetical order: ids and times, never the text of a review. */
@@ -104,8 +104,8 @@ const chooseEmptyOutcome = async (
 }
 
 /**
- * Why a check's query could not be run on a table that is not as it was written, without the value that DuckDB may
- * quote; undefined for an error that concerns the whole file.
+ * Why a check's query failed on a table that was changed after it was written, without the value that DuckDB may quote.
+ * Undefined for an error that concerns the whole file.
  */
 const explainQueryError = (error: unknown): string | undefined => {
   const [kind] = /^(?:Binder|Catalog|Conversion|Invalid Input|Out of Range|Mismatch Type|Parser)(?= Error)/.exec(
@@ -114,14 +114,14 @@ const explainQueryError = (error: unknown): string | undefined => {
   if (kind === undefined) return undefined
   return kind === 'Catalog'
     ? 'A table or column that it needs is missing; see the check "column types".'
-    : 'A column that it needs has another type or other values than when it was written; see the check "column types".'
+    : 'The type or values of a column that it needs have changed since it was written; see the check "column types".'
 }
 
 /** The column `what`: the stream's name and a text, given in SQL. */
 export const failureTextSql = (stream: string, text: string): string =>
   `${quoteLiteral(`${stream}: `)} || ${text} AS what`
 
-/** The row's key as text for people, such as `id 5`. `prefix`: the table's alias with a dot. */
+/** The row's key as text for the user, such as `id 5`. `prefix`: the table's alias with a dot. */
 export const keyTextSql = (key: ReadonlyArray<string>, prefix = ''): string =>
   key.length === 0
     ? `'row ' || ${prefix}_airbyte_raw_id`

@@ -2,16 +2,16 @@ import type { JsonSchema } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
 import { type Column, type ColumnType, columnsFromSchema, listStreamTables, versionsTableName } from '../store/tables'
 
-/** What the checks of a file look at. */
+/** What the checks of a file examine. */
 export type CheckedFile = {
   /** Every stream that the file declares. */
   readonly declared: SnapshotStreams
-  /** Those of them that have a table. */
+  /** The declared streams that have a table. */
   readonly streams: SnapshotStreams
   readonly stateProblems: ReadonlyArray<StateProblem>
 }
 
-/** A saved state from which its stream could not go on, and why. */
+/** A saved state from which its stream could not continue, and why. */
 export type StateProblem = { readonly stream: string; readonly problem: string }
 
 /** A stream as the file declares it, with its table's columns. */
@@ -22,9 +22,9 @@ export type SnapshotStream = {
   readonly cursor: string | undefined
   /** Empty if the table is missing. */
   readonly columns: ReadonlyArray<Column>
-  /** Whether older versions of its rows are kept in a table of their own. */
+  /** Older versions of its rows are kept in a separate table. */
   readonly history: boolean
-  /** In a lake: the table that holds all versions of its rows. */
+  /** For a lake: the table with all versions of its rows. */
   readonly versions: string | undefined
 }
 
@@ -49,7 +49,7 @@ export const hasColumns = (stream: SnapshotStream, ...names: ReadonlyArray<strin
 export const hasTypedColumn = (stream: SnapshotStream, name: string, type: ColumnType): boolean =>
   stream.columns.some((column) => column.name === name && column.type === type)
 
-/** What keeps checks of a stream's cursor from being run: its column is not of the declared type. */
+/** What prevents checks of a stream's cursor: its column does not have the declared type. */
 export const findCursorObstacle = ({ streams }: CheckedFile): string | undefined =>
   streams
     .flatMap(({ name, schema, cursor, columns }) => {

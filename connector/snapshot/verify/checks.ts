@@ -7,7 +7,7 @@ import { relationChecks } from './relations'
 import { rowChecks } from './rows'
 import { stateChecks } from './states'
 
-/** Every check of `verify`, in the order in which it reports them. */
+/** Every check of `verify`, in reporting order. */
 export const checks: ReadonlyArray<Check> = [
   ...loadChecks,
   ...rowChecks,

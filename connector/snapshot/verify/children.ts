@@ -3,24 +3,21 @@ import { reviewsTableName } from '../store/tables'
 import { failureTextSql } from './check'
 import { savedCursorSql } from './states'
 
-/** The newest cursor that a stream's loads received; later rows may be missing. */
+/** The newest cursor that a stream's loads received. Later rows may be missing. */
 export const lastCursorSql = (stream: string): string =>
   `(SELECT max(cursor_to::TIMESTAMPTZ) FROM _loads WHERE stream = ${quoteLiteral(stream)})`
 
-/** Where the rows of a stream come from within a review. */
+/** Where in a review the rows of a stream come from. */
 type ChildSource = {
   readonly stream: string
   readonly attribute: string
   /** Selects the review's columns and one row for each element. */
   readonly elements: string
-  /** The key of a row beside `reviewId`: for each column its value in SQL. */
+  /** The key of a row besides `reviewId`: the SQL value of each column. */
   readonly keys: Readonly<Record<string, string>>
 }
 
-/**
- * The contents of each review, as much of them as `members` says: DuckDB unnests values of a type far faster than JSON
- * texts.
- */
+/** The contents of each review, with the given members. DuckDB unnests typed values far faster than JSON texts. */
 const contentElements = (members: string): string => `
           SELECT * EXCLUDE (contents), unnest(from_json(contents, '[{"id":"VARCHAR"${members}}]')) AS content
           FROM ${reviewsTableName}`

@@ -1,6 +1,6 @@
 import type { Check } from './check'
 
-/** The check that no review in `_compared`, which `compareReviews` makes, has this verdict. */
+/** Checks that no review in `_compared`, which `compareReviews` creates, has this verdict. */
 const differenceCheck = (verdict: string, check: Pick<Check, 'name' | 'explain' | 'note'>): Check => ({
   ...check,
   needs: 'comparison',

@@ -35,7 +35,7 @@ export const entityChecks: ReadonlyArray<Check> = [
     obstacle: (file) =>
       listNamed(file)
         .filter((stream) => !hasTypedColumn(stream, 'entityName', 'VARCHAR'))
-        .map(({ name }) => `${name}.entityName is no text, so names cannot be looked for in it.`)
+        .map(({ name }) => `${name}.entityName is not text, so names cannot be checked.`)
         .at(0),
   },
   {
@@ -93,7 +93,7 @@ const entitiesWithoutCommentsSql = `
       )}
       FROM entity_ratings ANTI JOIN comments USING ("entityType", "entityId") WHERE "totalCommentCount" > 0`
 
-/** The JSON paths of the ratings in each attribute that has ratings. */
+/** The JSON paths of the ratings in each attribute that has some. */
 const ratingPaths: ReadonlyArray<readonly [column: string, paths: ReadonlyArray<string>]> = [
   ['overallRating', ['$.value', '$.questionRatings[*].value']],
   ['ratings', ['$[*].value', '$[*].questionRatings[*].value']],

@@ -4,7 +4,7 @@ import { historyTableName } from '../store/tables'
 import { type Check, failureTextSql } from './check'
 import type { SnapshotStream } from './checked-file'
 
-/** The check that what was erased on request has stayed away. */
+/** Checks that what was erased on request has not come back. */
 export const erasedCheck: Check = {
   name: 'what was forgotten is gone',
   explain:

@@ -81,7 +81,7 @@ const tombstonesSql = (reviews: SnapshotStream | undefined): ReadonlyArray<strin
       ]
 }
 
-/** The streams of what belongs to a review; none in a file without reviews. */
+/** The streams of parts of a review; none in a file without reviews. */
 const listChildren = (file: CheckedFile): SnapshotStreams =>
   findReviews(file) === undefined
     ? []
@@ -133,7 +133,7 @@ const listLookups = (file: CheckedFile): ReadonlyArray<Lookup> => {
   })
 }
 
-/** Nothing is missing in a list that the service gave: it lists what it likes, whatever the reviews name. */
+/** A list from the service has nothing missing: the service may list anything, whatever the reviews name. */
 const missingLookupsSql = ([attribute, list]: Lookup): string => `
       SELECT DISTINCT ${failureTextSql(list, `'id ' || id || ' is missing'`)}
       FROM (

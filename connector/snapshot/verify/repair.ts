@@ -13,14 +13,14 @@ export type Repair = {
   /** Airbyte states from which the next run reads missing and stale reviews again; undefined if there are none. */
   readonly state: string | undefined
   /**
-   * Airbyte messages, a line each, that delete the reviews which the service does not have; undefined if there are
+   * Airbyte messages, one per line, that delete the reviews which the service no longer has; undefined if there are
    * none.
    */
   readonly messages: string | undefined
 }
 
 /**
- * Plans the repair of the differences in `_compared`; call `compareReviews` first. `now`: when it is written, in
+ * Plans the repair of the differences in `_compared`. Call `compareReviews` first. `now`: the time of writing, in
  * milliseconds since 1970.
  */
 export const planRepair = async ({ db }: Snapshot, deletedReviews: StreamInfo, now: number): Promise<Repair> => {
@@ -40,8 +40,7 @@ export const planRepair = async ({ db }: Snapshot, deletedReviews: StreamInfo, n
 }
 
 /**
- * The states of every stream whose cursor is a review's modified time, set back to `from` and without their progress in
- * a scan.
+ * The states of every stream whose cursor is a review's modified time, set back to `from` and without scan progress.
  */
 const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => {
   const streams = await db.query(`
@@ -57,9 +56,9 @@ const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => 
 type Deletion = { readonly id: string; readonly ours: number; readonly theirs: number | undefined }
 
 /**
- * Deletions of extra reviews; tombstones for those that the service has with an earlier time, marked as older than that
- * version, so that it is not deleted when it is read again. The file keeps microseconds: a deletion is a millisecond
- * later than its review.
+ * Deletions of extra reviews, and tombstones for those that the service has with an earlier time. A tombstone is marked
+ * as older than that version, so that it is not deleted when it is read again. The file stores microseconds: a deletion
+ * is a millisecond later than its review.
  */
 const encodeDeletions = (deletions: ReadonlyArray<Deletion>, info: StreamInfo, now: number): string => {
   const extra = deletions.flatMap(({ id, ours, theirs }) =>

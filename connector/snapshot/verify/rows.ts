@@ -120,7 +120,7 @@ const repeatedKeysSql = ({ name, key }: SnapshotStream): string => `
       SELECT ${failureTextSql(name, `${keyTextSql(key)} || ' has ' || count(*) || ' rows'`)}
       FROM ${quoteIdentifier(name)} GROUP BY ${key.map(quoteIdentifier).join(', ')} HAVING count(*) > 1`
 
-/** The row as text for people, of a stream that may have no key. */
+/** Describes the row of a stream that may have no key. */
 const rowTextSql = ({ key }: SnapshotStream): string =>
   key.length === 0 ? '_airbyte_raw_id::VARCHAR' : keyTextSql(key)
 
@@ -129,7 +129,7 @@ const changedValuesSql = (stream: SnapshotStream): string => `
       FROM ${quoteIdentifier(stream.versions ?? stream.name)}
       WHERE _airbyte_raw_id IS DISTINCT FROM ${fingerprintSql(stream.columns)}`
 
-/** A cursor is compared as exactly as a load remembers it. */
+/** Compares a cursor as exactly as a load remembers it. */
 const strayCursorsSql = ({ name, key, cursor, columns }: SnapshotStream): ReadonlyArray<string> => {
   const type = columns.find((column) => column.name === cursor)?.type
   if (cursor === undefined || type === undefined) return []
@@ -148,7 +148,7 @@ const strayCursorsSql = ({ name, key, cursor, columns }: SnapshotStream): Readon
   ]
 }
 
-/** The attributes that hold a rating or a score, in whatever stream. */
+/** The attributes with a rating or a score, in any stream. */
 const scoreColumns: ReadonlyArray<string> = ['rating', 'reviewScore', 'score']
 
 const isScore = ({ name, type }: Column): boolean => type === 'DOUBLE' && scoreColumns.includes(name)
@@ -168,7 +168,7 @@ const wrongScoresSql = ({ name, key, score }: Score): string => {
 }
 
 /**
- * A version may seem to end this much before its cursor, since the clocks of the service and of this machine may
+ * A version may seem to end up to this long before its cursor, since the clocks of the service and of this machine may
  * differ.
  */
 const historyTolerance = '1 day'

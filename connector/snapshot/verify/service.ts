@@ -15,10 +15,10 @@ export type ServiceReview = {
   readonly modifiedTime: number
 }
 
-/** Rows that a state knows as sent by their number: all those with a time in this range, both ends included. */
+/** Rows that a state knows as sent only by their number: all with a time in this range, inclusive. */
 type CountedRange = { readonly from: number; readonly until: number; readonly count: number }
 
-/** What the next run reads of an export: everything since `from`, except the rows that it knows as sent. */
+/** What the next run reads from an export: everything since `from`, except the rows that it knows as sent. */
 export type NextRead = {
   readonly from: number
   readonly sent: ReadonlyArray<ServiceReview>
@@ -36,9 +36,9 @@ export type ServiceReviews = {
   readonly planNextRead: (stream: string, state: unknown) => NextRead | undefined
   /** Every review up to a cutoff, which the last item gives, from a scan that misses none. */
   readonly reviews: Feed<Failure, { readonly rows: ReadonlyArray<ServiceReview>; readonly cutoff?: number }>
-  /** Reviews that changed after a time, until they are read. */
+  /** Reviews changed after a time, up to when they are read. */
   readonly changedSince: (time: number) => Feed<Failure, ReadonlyArray<ServiceReview>>
-  /** Reviews that were deleted after a time, until they are read. */
+  /** Reviews deleted after a time, up to when they are read. */
   readonly deletedSince: (time: number) => Feed<Failure, ReadonlyArray<ServiceReview>>
 }
 
@@ -46,9 +46,9 @@ export type ServiceReviews = {
 const maxDifferences = 10_000
 
 type CompareOptions = {
-  /** Called with each step in words. */
+  /** Called with a description of each step. */
   readonly onStep: (text: string) => void
-  /** Other work on the file, which ends before it is compared: both at once would need more memory. */
+  /** Other work on the file. The comparison waits for it, since both at once would need more memory. */
   readonly first: Promise<unknown>
 }
 
@@ -85,7 +85,7 @@ export const compareReviews = async (
   await insertFeed(db, '_changed', service.changedSince(cutoff), (rows) => rows)
   const deletedFrom = Math.min(cutoff, nextDeletions?.from ?? cutoff)
   await insertFeed(db, '_deleted', service.deletedSince(deletedFrom), (rows) => rows)
-  // What was restored between the two lists is in neither.
+  // A review restored between reading the two lists is in neither.
   await insertFeed(db, '_changed', service.changedSince(cutoff), (rows) => rows)
   await first
   onStep('Comparing the service with the file')
@@ -107,8 +107,8 @@ export const compareReviews = async (
 }
 
 /**
- * What the next run reads of the deletions: as a stream, as tombstones among the reviews, or, where the file has
- * neither, nothing.
+ * What the next run reads of the deletions: as a stream, as tombstones among the reviews, or nothing if the file has
+ * neither.
  */
 const planDeletions = async (db: Database, reviews: Table, service: ServiceReviews): Promise<NextRead | undefined> => {
   const isRead =
@@ -161,9 +161,7 @@ const insertServiceReviews = async (
   )
 }
 
-/**
- * If the service has as many rows in the range as were sent, the next run sends none of them again; else all of them.
- */
+/** If the service has as many rows in the range as were sent, the next run sends none of them again; otherwise all. */
 const addSentRange = async (
   db: Database,
   sent: ServiceTable,
@@ -177,8 +175,8 @@ const addSentRange = async (
 }
 
 /**
- * Into `_moving`: the reviews that changed or were deleted after the service was read, or whose deletion the next run
- * brings. A change or deletion that a state knows as sent is not read again.
+ * Into `_moving`: the reviews changed or deleted after the service was read, or whose deletion the next run brings. A
+ * change or deletion that a state knows as sent is not read again.
  */
 const movingSql = (deletedFrom: number): string => `
   CREATE OR REPLACE TEMP TABLE _moving AS
@@ -188,7 +186,7 @@ const movingSql = (deletedFrom: number): string => `
   WHERE time >= ${instantSql(deletedFrom)}`
 
 /**
- * Into `_known_deletions`: the deletions that the file applies to reviews; one of an old version has none of
+ * Into `_known_deletions`: the deletions that the file applies to reviews. A file of an old version has none from
  * tombstones.
  */
 const knownDeletionsSql = (names: ReadonlySet<string>): string => {
@@ -200,7 +198,7 @@ const knownDeletionsSql = (names: ReadonlySet<string>): string => {
   return `CREATE OR REPLACE TEMP TABLE _known_deletions AS ${sources.join(' UNION ALL ')}`
 }
 
-/** Into `_forgotten_reviews`: the reviews that were erased from the file on request, and never come back. */
+/** Into `_forgotten_reviews`: the reviews erased from the file on request, which never come back. */
 const forgottenReviewsSql = (names: ReadonlySet<string>): string =>
   `CREATE OR REPLACE TEMP TABLE _forgotten_reviews AS ${
     names.has(forgottenTableName)
@@ -209,13 +207,13 @@ const forgottenReviewsSql = (names: ReadonlySet<string>): string =>
   }`
 
 /**
- * Into `_compared`: every difference between the file and the service, with its verdict; `_both` are the reviews that
- * it is made of. Only ids that are not the same in both are grouped: nearly all are, and a group for each would take
- * far more memory.
+ * Into `_compared`: every difference between the file and the service, with its verdict, based on the reviews in
+ * `_both`. Only ids that differ between the two are grouped: nearly all are equal, and a group for each would take far
+ * more memory.
  *
- * The verdict `forgotten` is for reviews that were erased on request. `undone` is for reviews that the file has deleted
- * by a later event, and the service serves. The verdict `later` is for reviews that the next run brings: changed while
- * the service was read, or since `nextFrom` and not known as sent. `nextFrom` undefined: the next run reads none.
+ * Verdicts: `forgotten`: the review was erased on request. `undone`: the file has deleted it by a later event, but the
+ * service returns it. `later`: the next run brings it, because it changed while the service was read, or since
+ * `nextFrom` and is not known as sent. `nextFrom` undefined: the next run reads none.
  */
 const comparisonSql = (startDate: number, nextFrom: number | undefined): string => `
   CREATE OR REPLACE TEMP VIEW _ours AS
@@ -252,9 +250,9 @@ const newestSql = (reviews: string): string => `
     GROUP BY id`
 
 /**
- * Asks as the next run will, if that is to bring reviews: one that the service then leaves out is brought by no run, as
- * where it reads the time of the filter in its own zone. Without `from`, or from the start on, the next run asks
- * as this comparison has asked.
+ * Asks as the next run will, if that is to bring reviews: no run brings a review that the service then leaves out, as
+ * it does if it reads the filter's time in another zone. Without `from`, or from the start on, the next run asks the
+ * way this comparison did.
  */
 const findUnreachable = async (db: Database, service: ServiceReviews, from: number | undefined): Promise<void> => {
   if (from === undefined || from < service.startDate) return
@@ -266,7 +264,7 @@ const findUnreachable = async (db: Database, service: ServiceReviews, from: numb
     WHERE ${unreached} AND id NOT IN (SELECT id FROM _next)`)
 }
 
-/** A run asks from a second before its bound on, and so does `changedSince`; milliseconds. */
+/** A run asks from one second before its bound, and so does `changedSince`; milliseconds. */
 const filterMargin = 1_000
 
 /** A deletion that the service lists is not undone. */

@@ -10,13 +10,13 @@ import {
   type StateProblem,
 } from './checked-file'
 
-/** States without any member: the next run would begin as if there were none. */
+/** Empty states, with which the next run would start as if there were none. */
 const emptyStates = `('{}', '[]', 'null', '""')`
 
-/** Whether states in the file are of a stream whose cursor is a time of a review; `_state` and `_streams` joined. */
+/** The state belongs to a stream whose cursor is a review's time; `_state` and `_streams` joined. */
 const hasReviewCursorSql = `cursor IN ('modifiedTime', 'reviewModifiedTime')`
 
-/** The start_date that a state was read from; null if it remembers none. */
+/** The start_date from which a state was read; null if it remembers none. */
 const startDateSql = `TRY_CAST(state->>'$.startDate' AS TIMESTAMPTZ)`
 
 const savedTimeSql = `TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ)`
@@ -26,7 +26,7 @@ export const savedCursorSql = (stream: string): string =>
   `(SELECT ${savedTimeSql} FROM _state WHERE stream = ${quoteLiteral(stream)})`
 
 /**
- * A saved state may lie this long before the time at which its last rows were read: a scan's cutoff allows for
+ * How much earlier than the time at which its last rows were read a saved state may be: a scan's cutoff allows for
  * differences between clocks.
  */
 const clockTolerance = '5 minutes 5 seconds'
@@ -117,7 +117,7 @@ const listTimedStreams = ({ streams }: CheckedFile): ReadonlyArray<TimedStream> 
   )
 
 /**
- * The state of a stream made of reviews may be later than its newest row, since not every review has such rows; it is
+ * The state of a stream made from reviews may be later than its newest row, since not every review has such rows. It is
  * as late as the newest review of the same run. If reviews were not read then or later, only the time at which it was
  * saved limits it.
  */
@@ -143,7 +143,7 @@ const statesAheadSql = ({ name, cursor }: TimedStream): ReadonlyArray<string> =>
 }
 
 /**
- * The state of a shared backfill is as old as the oldest of its shares; the next run saves one that covers every row.
+ * The state of a shared backfill is as old as that of its oldest share. The next run saves one that covers every row.
  */
 const stateBehindSql = ({ name, cursor }: TimedStream): string => `
       SELECT ${quoteLiteral(`${name}: state at `)} || state || ', newest row at ' || newest AS what
@@ -155,10 +155,10 @@ const stateBehindSql = ({ name, cursor }: TimedStream): string => `
         AND (SELECT epoch_ms(saved_at) FROM _state WHERE stream = ${quoteLiteral(name)})
           > coalesce((SELECT max(value::BIGINT) FROM _meta WHERE name = '${settledName}'), 0)`
 
-/** Why the next run cannot go on from a state of our own streams; undefined if it can, and for any other stream. */
+/** Why the next run cannot continue from a state of our own streams. Undefined if it can, and for any other stream. */
 export type FindStateProblem = (stream: string, state: unknown) => string | undefined
 
-/** Every saved state from which its stream could not go on. */
+/** Every saved state from which its stream could not continue. */
 export const listStateProblems = async (
   db: Database,
   findStateProblem: FindStateProblem,

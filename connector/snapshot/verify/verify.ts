@@ -5,14 +5,14 @@ import { readSnapshotStreams } from './checked-file'
 import { checks } from './checks'
 import { type FindStateProblem, listStateProblems } from './states'
 
-/** A step of work in words, such as `Check 8 of 25: keys are unique`; called before it. */
+/** Called before each step with its description, such as `Check 8 of 25: keys are unique`. */
 export type OnStep = (text: string) => void
 
 type RunOptions = {
-  /** Only the reader of a state can say. */
+  /** Supplied by the reader of states, which alone knows. */
   readonly findStateProblem?: FindStateProblem | undefined
   readonly onStep?: OnStep | undefined
-  /** How many examples a result has at most. */
+  /** The most examples in a result. */
   readonly limit?: number
 }
 
@@ -57,7 +57,10 @@ type CheckCounts = {
   readonly nothing: number
 }
 
-/** Counts the checks. A note that found something had something to check, and nothing is wrong: it holds. */
+/**
+ * Counts the checks. A note that found something counts as a check that holds: there was something to check, and
+ * nothing is wrong.
+ */
 export const countChecks = (results: ReadonlyArray<CheckResult>): CheckCounts => {
   const count = (...outcomes: ReadonlyArray<CheckResult['outcome']>) =>
     results.filter(({ outcome }) => outcomes.includes(outcome)).length

@@ -64,5 +64,9 @@ it('a run reads what the service leaves out by a default range of its own', asyn
     return { status, count: singerRecords(stdout, 'reviews').length, isReported: stderr.includes('its own default') }
   }
   expect(await read({})).toEqual({ status: 0, count: 60, isReported: false })
-  expect(await read({ mention_time_after: '2000-01-01T00:00:00Z' })).toEqual({ status: 0, count: 60, isReported: false })
+  expect(await read({ mention_time_after: '2000-01-01T00:00:00Z' })).toEqual({
+    status: 0,
+    count: 60,
+    isReported: false,
+  })
 })

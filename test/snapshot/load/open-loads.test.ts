@@ -83,7 +83,7 @@ describe('a stream is refused', () => {
       await open(db, [{ ...thingsInfo, name: 'things_' }])
       await expect(open(db, [{ ...thingsInfo, name: 'Things' }])).rejects.toThrow(
         'Stream Things cannot be written: the file has the stream things, whose name differs ' +
-          'only in case, which names of tables cannot. Read it into a file of its own with --db.',
+          'only in case, which names of tables cannot. Read it into its own file with --db.',
       )
       const others = ['others', 'OTHERS'].map((name) => ({ ...thingsInfo, name }))
       await expect(open(db, others)).rejects.toThrow('the file has the stream others, whose name differs only in case')
@@ -96,7 +96,7 @@ describe('a stream is refused', () => {
       await openThings(db, thingsInfo, { generation: 5, minimum: 5 })
       await expect(openThings(db, thingsInfo, { generation: 4, minimum: 4 })).rejects.toThrow(
         'Stream things cannot be written: its refresh has the generation 4, but the file already has ' +
-          'generation 5, so another connection has written it. Give each connection a file of its own with --db.',
+          'generation 5, so another connection has written it. Give each connection its own file with --db.',
       )
       for (const options of [
         { generation: 4, minimum: 0 },

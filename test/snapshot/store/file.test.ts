@@ -143,12 +143,12 @@ describe('openSnapshot', () => {
     })
   })
 
-  it.each(['change', 'read'] as const)('says with access %s that a half-made file holds nothing', async (access) => {
+  it.each(['change', 'read'] as const)('says with access %s that a half-made file is empty', async (access) => {
     const path = join(folder, `half-made-${access}.duckdb`)
     writeFileSync(path, Buffer.alloc(4096))
     expect(O.toUndefined(O.fromEither(E.swap(await openSnapshot(path, access)())))).toMatchObject({
       _tag: 'Config',
-      message: expect.stringContaining(`${path} holds nothing`),
+      message: expect.stringContaining(`${path} is empty`),
     })
   })
 

@@ -170,7 +170,7 @@ describe('work that runs out of memory', () => {
       _tag: 'Config',
       message:
         'a.duckdb: the check "x" needs more memory than the limit of 1GiB. Raise it with --memory-limit, ' +
-        'such as 2GiB. Nothing is lost: what was committed is kept, and the same command goes on from there.',
+        'such as 2GiB. Nothing is lost: what was committed is kept, and the same command continues from there.',
       detail: 'd',
     }))
 })

@@ -242,7 +242,7 @@ describe('a query', () => {
       if (isLoaded) await load(2)
       expect(await query('SELECT what, region FROM regions, review_facts LIMIT 1', [north])).toMatchObject({
         rows: [{ what: 'mine', region: 'North' }],
-        warnings: ["regions is a table or view of the file's own; the model of that name is regions_."],
+        warnings: ['The file already has a table or view regions; the model of that name is regions_.'],
       })
       expect((await query('FROM regions_', [north])).rows).toMatchObject([{ region: 'North' }])
     }
