@@ -1,4 +1,4 @@
-# docs/release.md says how the digest is renewed.
+# docs/release.md says how to update the digest.
 ARG BASE_NAME=node:24-bookworm-slim
 ARG BASE_DIGEST=sha256:2fe369e969550cde8e867afc3fe370b260140cab4a23d467074295b42163d553
 
@@ -7,10 +7,10 @@ WORKDIR /connector
 COPY .npmrc package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY . .
-# The time of the list of parts, in seconds since 1970; it has none where this is left out.
+# The time in the list of parts, in seconds since 1970. If unset, the list has none.
 ARG SOURCE_DATE_EPOCH
-# Only a compiler or a bundler reads typings, source maps and the ES module doubles of CommonJS code. The modes of files that
-# are copied as they are would be those of the checkout.
+# Typings, source maps and the ES module copies of CommonJS code are only for compilers and bundlers. Files copied
+# unchanged would keep their modes from the checkout.
 RUN npm run build \
  && npm sbom --sbom-format=cyclonedx >npm-sbom.json \
  && node scripts/sbom.mjs --image <npm-sbom.json >sbom.json \
@@ -22,7 +22,7 @@ RUN npm run build \
 FROM ${BASE_NAME}@${BASE_DIGEST} AS runtime
 ARG BASE_NAME
 ARG BASE_DIGEST
-# With an arena for each thread the C library keeps 10 to 20 MiB more of what DuckDB has freed.
+# With an arena for each thread, the C library would keep 10 to 20 MiB more of what DuckDB has freed.
 ENV MALLOC_ARENA_MAX=2
 ENV NODE_ENV=production TZ=UTC PATH=/connector/node_modules/.bin:$PATH
 COPY --from=build /connector/package.json /connector/sbom.json /connector/LICENSE /connector/

@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers'
 const usage = join(import.meta.dirname, 'usage.cjs')
 
 /**
- * Runs a node program, its input from a file, with its output into a pipe that is counted and thrown away. Seconds, CPU
- * seconds, peak in MiB.
+ * Runs a Node program with its input from a file and its output into a pipe, which is counted and discarded. Returns
+ * seconds, CPU seconds and the peak in MiB.
  */
 export const measure = async (folder, args, { stdin = '/dev/null' } = {}) => {
   const file = join(folder, 'usage.json')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const here = import.meta.dirname
 
-/** Installs the peer, which the connector itself must not bring along; false where it cannot be had. */
+/** Installs the peer, which the connector itself must not depend on. Returns false if that fails. */
 export const preparePeer = () => {
   if (existsSync(join(here, 'node_modules', 'faros-airbyte-cdk'))) return true
   try {

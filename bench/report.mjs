@@ -20,12 +20,12 @@ export const summary = (runs, records, recordBytes) => {
   }
 }
 
-/** How much worse than what is written beside it a ratio may be before it counts as fallen. */
+/** The smallest ratio to the written figure that does not count as a drop. */
 const leastShare = 0.8
 
 /**
- * Each comparison with its value and, where it has a bound, whether it holds; `fell`: it is a fifth worse than was
- * written.
+ * Each comparison with its value and, if it has a bound, if it holds; `fell`: it is a fifth worse than the written
+ * figure.
  */
 export const compare = (comparisons, figures) =>
   comparisons
@@ -64,7 +64,7 @@ export const table = (figures) => {
   )
 }
 
-/** A comparison as a line for people. */
+/** A comparison as one line of text. */
 export const line =
   (names) =>
   ({ of, to, figure, less, atLeast, atMost, value, holds, written, fell }) => {

@@ -10,7 +10,7 @@ import { postFloor, write } from './writing.mjs'
 
 const here = import.meta.dirname
 
-/** A state for every 1,000 visits, and a few words. */
+/** A state for every 1,000 visits, and a few log lines. */
 const perThousand = (records) => ({ least: records / 1000, most: records / 1000 + 10 })
 
 const lineEach = (records) => ({ least: records, most: records * 1.02 + 50 })
@@ -18,7 +18,7 @@ const lineEach = (records) => ({ least: records, most: records * 1.02 + 50 })
 /** Rows in the file it wrote. */
 const rowEach = (records) => ({ least: records, most: records })
 
-/** What a command prints to people. */
+/** What a command prints for the user. */
 const anyLines = () => ({ least: 0, most: 500 })
 
 const floor = (name, file) => ({
@@ -72,8 +72,8 @@ const read = (
 })
 
 /**
- * What is measured: a program that moves the reviews of so many pages, `scale` times those asked for. `lines`: how many
- * it must print for so many reviews. Rows take turns in every round; one that is `once` runs in the first alone.
+ * What is measured: a program that moves the reviews of the given pages, times `scale`. `lines`: how many lines it must
+ * print for the given number of reviews. Rows take turns in every round; one marked `once` runs only in the first.
  */
 export const rows = {
   discard: floor('fetch and discard', 'discard.mjs'),
@@ -125,9 +125,8 @@ export const rows = {
 }
 
 /**
- * What is compared: a figure, as a ratio to another row's where `to` is given, after taking off `less`; where it should
- * lie, and what it was when it was last measured on a quiet machine (`written`). `work`: records for each second of
- * CPU.
+ * What is compared: a figure, or its ratio to that of the row `to`, after subtracting `less`; its bound, and its value
+ * when last measured on a quiet machine (`written`). `work`: records per second of CPU.
  */
 export const comparisons = [
   { of: 'read', to: 'peer', figure: 'work', atLeast: 4, written: 3.23 },

@@ -3,8 +3,8 @@ import { setTimeout } from 'node:timers/promises'
 import { review } from './review.mjs'
 
 // Serves the review export from memory. The path says how much and how slowly:
-// /PAGES/LATENCY_MS/api/reputation/v1/reviews. Distinct texts repeat after `distinct` records; every record has an id
-// of its own, of fixed width, patched in place.
+// /PAGES/LATENCY_MS/api/reputation/v1/reviews. Distinct texts repeat after `distinct` records. Every record has a
+// unique id of fixed width, patched in place.
 const distinct = 20_000
 const firstId = 4_000_000_000_000_000
 const idAt = '{"id":'.length
@@ -17,7 +17,7 @@ const starts = new Float64Array(distinct + 1)
 texts.forEach((text, index) => {
   starts[index + 1] = starts[index] + text.length + comma.length
 })
-/** Of the filters only a time after the newest review is heeded: a service has no such reviews. */
+/** Honours only one filter, a time after the newest review: a service has no such reviews. */
 const newest = Math.max(...texts.map((text) => Date.parse(JSON.parse(text).modifiedTime)))
 const all = Buffer.concat(texts.flatMap((text) => [text, comma]))
 texts.length = 0

@@ -8,7 +8,10 @@ import { review } from './review.mjs'
 const distinct = 20_000
 const firstId = 4_000_000_000_000_000
 
-/** A file of so many reviews as Airbyte records with an id each, and a state after every 1,000; made once. */
+/**
+ * A file with the given number of reviews as Airbyte records with unique ids, and a state after every 1,000. Created
+ * once.
+ */
 const input = (folder, count) => {
   const path = join(folder, `run-${count}.jsonl`)
   if (existsSync(path)) return path
@@ -36,7 +39,7 @@ const input = (folder, count) => {
   return path
 }
 
-/** Loads the lines into a fresh file; counts what the file holds after it. */
+/** Loads the lines into a fresh file and counts what the file holds afterwards. */
 export const load = async (folder, args) => {
   const db = join(folder, 'snapshot.duckdb')
   for (const path of [db, `${db}.wal`]) rmSync(path, { force: true })

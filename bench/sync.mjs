@@ -15,13 +15,13 @@ const config = (folder, url, pages) => {
   return path
 }
 
-/** `feedback sync` of the server's reviews into a fresh file; counts the reviews that it holds after it. */
+/** Runs `feedback sync` of the server's reviews into a fresh file and counts the reviews that it holds afterwards. */
 export const sync =
   (...select) =>
   ({ folder, url, pages }) =>
     load(folder, (db) => [bin('feedback'), 'sync', '--config', config(folder, url, pages), '--db', db, ...select])
 
-/** A file with so many pages of reviews and nothing else; made once. */
+/** A file with the given number of pages of reviews and nothing else. Created once. */
 const synced = (folder, url, pages) => {
   const db = join(folder, `synced-${pages}.duckdb`)
   const args = ['sync', '--config', config(folder, url, pages), '--db', db, '--select', 'reviews']
@@ -37,7 +37,7 @@ export const onFile =
 
 const changed = 100
 
-/** The first reviews of the server as a run sends them a year later, as Airbyte records. */
+/** The first reviews of the server as a run would send them a year later, as Airbyte records. */
 const changes = (folder, url) => {
   const path = join(folder, 'changes.jsonl')
   if (existsSync(path)) return path
@@ -54,7 +54,7 @@ const changes = (folder, url) => {
   return path
 }
 
-/** The load of 100 changed reviews into a copy of a file with so many pages. */
+/** Loads 100 changed reviews into a copy of a file with the given number of pages. */
 export const loadChanges = async ({ folder, url, pages }) => {
   const file = synced(folder, url, pages)
   const db = join(folder, 'changed.duckdb')

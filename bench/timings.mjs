@@ -29,7 +29,7 @@ const post = async (url, token, offset) => {
   if (!response.ok || byteLength < 100_000) throw new Error(`sandbox: status ${response.status}, ${byteLength} bytes`)
 }
 
-/** Pages of 1,000 at offsets spread over all the sandbox's reviews, so that neighbours are far apart. */
+/** Pages of 1,000 at offsets spread over all the sandbox's reviews, so that successive pages are far apart. */
 const sandboxPages = {
   name: 'sandbox, a page of 1,000 at any offset',
   run: async ({ short }) => {
@@ -49,7 +49,7 @@ const sandboxPages = {
   },
 }
 
-/** What takes milliseconds rather than records: each answers its single durations. */
+/** What takes milliseconds instead of processing records. Each returns its single durations. */
 export const timings = {
   node: program('an empty node process', ['--eval', '']),
   spec: program('source-feedback spec', [bin('source-feedback'), 'spec']),

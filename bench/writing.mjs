@@ -29,7 +29,7 @@ const visit = (n) => ({
   languageValue: 'en',
 })
 
-/** A file of so many visits as Airbyte records, a state after every 1,000. */
+/** A file with the given number of visits as Airbyte records, and a state after every 1,000. */
 const input = (folder, count) => {
   const path = join(folder, 'visits.jsonl')
   const file = openSync(path, 'w')
@@ -59,7 +59,7 @@ const withSink = async (run) => {
   }
 }
 
-/** Posts the same batches, four at a time, with no connector. */
+/** Posts the same batches, four at a time, without a connector. */
 export const postFloor = ({ folder, pages }) =>
   withSink((url) =>
     measure(folder, [join(import.meta.dirname, 'floors', 'post.mjs'), url], { stdin: input(folder, pages * 1000) }),

@@ -10,7 +10,7 @@ const usage = `Prints the rows that a model must have, computed in plain TypeScr
 object per line. Every region is (unknown).
 
 node scripts/expected-models.mjs MODEL (--db SNAPSHOT | --reviews FILE) [OPTION…]
-  --db SNAPSHOT      a file of feedback sync; its history tells of the sources of deleted reviews
+  --db SNAPSHOT      a file of feedback sync; its history gives the sources of deleted reviews
   --reviews FILE     or reviews as the service sends them, one a line
   --as-of TIME       the instant that ages are counted to (now)
   --time-zone ZONE   the reporting time zone (UTC)
@@ -34,7 +34,7 @@ const readLines = async (file) => {
   return { reviews, deletions: [], earlier: [] }
 }
 
-/** The rows of a snapshot as the service sent them: times as text, attributes that are null left out. */
+/** The rows of a snapshot as the service sent them: times as text, without null attributes. */
 const readSnapshot = async (file) => {
   const instance = await DuckDBInstance.create(file, { access_mode: 'READ_ONLY' })
   const connection = await instance.connect()

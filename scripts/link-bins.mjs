@@ -2,7 +2,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } f
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-// The compiler sets no run bit, and npm links the bins of dependencies only, never those of the package itself.
+// The compiler does not make files executable, and npm links the bins of dependencies but not those of the package
+// itself.
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
 const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))

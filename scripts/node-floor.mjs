@@ -1,15 +1,15 @@
 /**
- * The oldest Node.js of each line that an image may hold: the first with the fix of CVE-2026-111497, an out-of-bounds
- * write in the Brotli decoder. A line that is not listed has no fix, or nobody has looked.
+ * The oldest Node.js of each line that an image may contain: the first with the fix for CVE-2026-111497, an
+ * out-of-bounds write in the Brotli decoder. A line that is not listed has no fix, or was not checked.
  */
 export const nodeFloors = { 22: '22.23.4', 24: '24.22.1', 26: '26.12.1' }
 
 const parse = (version) => /^v?(\d+)\.(\d+)\.(\d+)$/.exec(version)?.slice(1).map(Number)
 
-/** What is wrong with a version of Node.js, as `node --version` prints it; undefined if an image may hold it. */
+/** What is wrong with a version of Node.js, in the form of `node --version`; undefined if an image may contain it. */
 export const findNodeProblem = (version) => {
   const found = parse(version)
-  if (found === undefined) return `"${version}" is no version of Node.js.`
+  if (found === undefined) return `"${version}" is not a version of Node.js.`
   const [major] = found
   const floor = nodeFloors[major]
   if (floor === undefined)

@@ -1,4 +1,4 @@
-// Makes the pictures of the README from the built commands: `node scripts/pictures.mjs`. It needs Chromium.
+// Makes the pictures of the README from the built commands: `node scripts/pictures.mjs`. Needs Chromium.
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ const feedback = (...args) =>
 
 const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
-/** Lines of a terminal as a picture that needs no font of ours. */
+/** Lines of a terminal as a picture that needs no embedded font. */
 const terminalPicture = (lines) => {
   const [width, height] = [Math.max(...lines.map((line) => line.length)) * 8.4 + 40, lines.length * 20 + 40]
   const rows = lines.map((line, i) => `<text x="20" y="${34 + i * 20}" xml:space="preserve">${escape(line)}</text>`)
@@ -32,7 +32,7 @@ ${rows.join('\n')}
 `
 }
 
-/** A service of 5,000 reviews: its first line of output has its address and its token. */
+/** Starts a service with 5,000 reviews. Its first line of output has its address and its token. */
 const startService = async () => {
   const child = spawn(process.execPath, [program, 'sandbox', '--reviews', '5000', '--port', '0'], { cwd: folder })
   let output = ''

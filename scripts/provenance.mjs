@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 
-/** What docs/release.md says a build is, and who makes it: names that mean nothing else. */
+/** Identifies, as docs/release.md says, what a build is and who makes it. These names are unique. */
 const buildType = 'urn:uuid:a38181ff-a70a-4c72-9e0b-7430e551cdbd'
 const localBuilder = 'urn:uuid:2c26157a-0315-418b-9a23-219eaea76a50'
 
 const digestOf = (path, algorithm) => createHash(algorithm).update(readFileSync(path)).digest('hex')
 
-/** A file as an in-toto resource: its name and SHA-256, and what is known of it. */
+/** A file as an in-toto resource: its name, SHA-256 and any further details. */
 export const describeFile = (path, more = {}) => ({
   name: basename(path),
   digest: { sha256: digestOf(path, 'sha256') },
@@ -29,8 +29,8 @@ const describeImage = ({ name, digest }) => ({
 })
 
 /**
- * An in-toto statement (v1) with SLSA provenance (v1): which files and images were made, from what, and how. `base`: of
- * the images, if there are any.
+ * An in-toto statement (v1) with SLSA provenance (v1): which files and images were built, from what, and how. `base`:
+ * the base image, if there are images.
  */
 export const createStatement = ({
   subject,

@@ -24,14 +24,14 @@ npm run release -- [OPTION…]
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const targets = ['source', 'destination']
 
-/** Ends the release with a message for the person who makes it. */
+/** Ends the release with a message for the person making it. */
 const refuse = (message) => {
   throw Object.assign(new Error(message), { refused: true })
 }
 const step = (name) => console.log(`ok      ${name}`)
 const read = (path) => readFileSync(join(root, path), 'utf8')
 
-/** What a command prints; one that fails ends the release with the end of its output. */
+/** The output of a command. If it fails, the release ends with the last lines of its output. */
 const run = (command, args, { cwd = root, env = {}, input } = {}) => {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     cwd,
@@ -57,7 +57,7 @@ const checkVersions = (version) => {
   if (git('tag', '--list', `v${version}`) !== '') refuse(`The tag v${version} exists: ${version} is released already.`)
 }
 
-/** The base image of the Dockerfile, which every stage that starts from an image must name by its digest. */
+/** The base image in the Dockerfile. Every stage that starts from an image must name it by digest. */
 const findBase = (digest) => {
   const text = read('Dockerfile')
   const stages = [...text.matchAll(/^FROM +(\S+)(?: +AS +(\S+))?/gim)]
@@ -68,21 +68,21 @@ const findBase = (digest) => {
     name: /^ARG BASE_NAME=(\S+)$/m.exec(text)?.[1] ?? '',
     digest: digest ?? /^ARG BASE_DIGEST=(\S+)$/m.exec(text)?.[1] ?? '',
   }
-  if (!/^[a-z0-9/._-]+:[\w.-]+$/.test(base.name)) refuse('Dockerfile: ARG BASE_NAME is no NAME:TAG.')
+  if (!/^[a-z0-9/._-]+:[\w.-]+$/.test(base.name)) refuse('Dockerfile: ARG BASE_NAME is not a NAME:TAG.')
   if (!/^sha256:[0-9a-f]{64}$/.test(base.digest))
     refuse(
       `The base image is not pinned: ${base.digest || 'no ARG BASE_DIGEST'} ` +
-        'is no digest. docs/release.md says how to look it up.',
+        'is not a digest. docs/release.md says how to look it up.',
     )
   return base
 }
 
-/** Refuses a base image with an old Node.js. The image itself is asked: its tag may name any version. */
+/** Refuses a base image with an old Node.js. Runs the image to find out, since its tag may name any version. */
 const checkBaseNode = ({ name, digest, local }) => {
   const pull = local ? '--pull-never' : '--pull-always'
   const container = run('buildah', ['from', '--quiet', pull, `${name}@${digest}`]).stdout.trim()
   try {
-    // On a busy machine the output of a command that ends at once may be lost.
+    // On a busy machine, the output of a command that ends immediately may be lost.
     const version = run('buildah', ['run', container, '--', 'sh', '-c', 'node --version && sleep 1']).stdout.trim()
     const problem = findNodeProblem(version)
     if (problem !== undefined) refuse(`The base image: ${problem} docs/release.md says how to renew it.`)
@@ -92,20 +92,20 @@ const checkBaseNode = ({ name, digest, local }) => {
   }
 }
 
-/** The two ways in which everything is built: what differs between them must make no difference. */
+/** The two ways in which everything is built. Their differences must not affect the result. */
 const ways = [
   { folder: 'one', umask: '022', env: { TZ: 'UTC', LC_ALL: 'C' } },
   { folder: 'another/folder', umask: '077', env: { TZ: 'Pacific/Kiritimati', LC_ALL: 'C.UTF-8' } },
 ]
 
-/** A clone of the last commit with its package built; returns the folder and the tarball. */
+/** A clone of the last commit with its package built. Returns the folder and the tarball. */
 const buildPackage = (work, epoch, { folder, umask, env }) => {
   const cwd = join(work, folder)
   const shell = (command) =>
     run('sh', ['-ec', `umask ${umask}; ${command}`], { cwd, env: { ...env, SOURCE_DATE_EPOCH: epoch } })
   mkdirSync(cwd, { recursive: true })
   shell(`git clone --quiet '${root}' . && npm ci --no-audit`)
-  // npm packs the modes of the files as they are, and they are those of the umask.
+  // npm packs the files with their current modes, which depend on the umask.
   const modes = 'find . -path ./node_modules -prune -o -type f -exec chmod u=rwX,go=rX {} +'
   const name = shell(`${modes}; npm pack --silent --ignore-scripts`).stdout.trim().split('\n').at(-1)
   return { cwd, shell, tarball: join(cwd, name) }
@@ -117,8 +117,8 @@ const same = (what, [one, other]) => {
 
 /**
  * Builds the images in both clones and compares their ids, the digests of their settings and of the bytes of their
- * layers. A clone builds one of them as scripts/image.sh does by itself, and the other with the files of that one: they
- * differ in their settings alone.
+ * layers. Each clone builds one image like scripts/image.sh alone does, and the other from the files of the first,
+ * since they differ only in their settings.
  */
 const buildImages = (clones, { out, base, version }) => {
   const imageOf = (target, tag = version) => `localhost/feedback/${target}-feedback:${tag}`
@@ -132,7 +132,7 @@ const buildImages = (clones, { out, base, version }) => {
     const [whole, other] = index === 0 ? targets : targets.toReversed()
     return {
       [whole]: build(clone, whole, imageOf(whole, tag), base.local ? '--pull-never' : '--pull-always'),
-      // No registry has the image of the moment before, and the base image is on this machine by now.
+      // No registry has the image just built, and the base image is already on this machine.
       [other]: build(
         clone,
         other,
@@ -163,7 +163,7 @@ const readImageParts = ({ image }) => {
   }
 }
 
-/** Warnings of npm about the package; those about the settings and the login of this machine say nothing of it. */
+/** npm's warnings about the package. Those about this machine's settings and login say nothing about it. */
 const packageWarnings = (stderr) =>
   stderr
     .split('\n')

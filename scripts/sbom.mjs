@@ -25,8 +25,8 @@ if (!/^\d*$/.test(epoch)) {
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 /**
- * The list as npm made it, without what only development needs: --omit=dev of npm leaves out what production needs too,
- * once a tool has it as well.
+ * The list as npm made it, without dependencies only needed for development. npm's --omit=dev would also leave out
+ * packages that both production and a tool need.
  */
 const withoutDevelopment = (list) => {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
@@ -48,14 +48,14 @@ const bom = withoutDevelopment(JSON.parse(await text(process.stdin)))
 const osRelease = (name) =>
   new RegExp(`^${name}="?([^"\n]*)"?$`, 'm').exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? ''
 
-/** Licenses by the names that a package gives them, which need not be those of SPDX. */
+/** Licenses by the names that a package uses, which may differ from those of SPDX. */
 const licensesOf = (names) => {
   const licenses = [...new Set(names)].sort().map((name) => ({ license: { name } }))
   return licenses.length === 0 ? {} : { licenses }
 }
 
 /**
- * The licenses that a Debian package names in its copyright file: member by member, or in a text that refers to those
+ * The licenses that a Debian package names in its copyright file: in separate fields, or in a text that refers to those
  * of the system.
  */
 const debianLicenses = (name) => {
@@ -67,7 +67,7 @@ const debianLicenses = (name) => {
   return licensesOf([...copyright.matchAll(pattern)].map(([, license]) => license.trim()))
 }
 
-/** The packages that dpkg has installed; a scanner looks weaknesses up by the source package. */
+/** The packages installed by dpkg. Scanners look up vulnerabilities by source package. */
 const debianPackages = () => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: these are dpkg-query's own
   const format = '${Package}\t${Version}\t${Architecture}\t${source:Package}\t${source:Version}\n'
@@ -90,7 +90,7 @@ const debianPackages = () => {
     })
 }
 
-/** The folders with a package below `folder`, those inside packages included. */
+/** The folders with a package below `folder`, including those inside packages. */
 const packageFolders = (folder) =>
   (existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [])
     .filter((entry) => entry.isDirectory())
@@ -100,7 +100,7 @@ const packageFolders = (folder) =>
         : [join(folder, name), ...packageFolders(join(folder, name, 'node_modules'))],
     )
 
-/** npm and what it brings, and other commands that come with the image of Node.js. */
+/** npm and its dependencies, and other commands that come with the Node.js image. */
 const commandPackages = () => {
   const other = existsSync('/opt') ? readdirSync('/opt').map((name) => join('/opt', name)) : []
   const found = [...packageFolders('/usr/local/lib/node_modules'), ...other]
@@ -151,7 +151,7 @@ const list = {
     ? [{ ref: 'image', dependsOn: [product['bom-ref'], ...added.map((part) => part['bom-ref'])] }, ...bom.dependencies]
     : bom.dependencies,
 }
-// A name that follows from the content, in the form of a UUID of version 8, in place of a random one.
+// A name derived from the content, as a UUID of version 8, instead of a random one.
 const hash = createHash('sha256')
   .update(JSON.stringify({ ...list, serialNumber: undefined }))
   .digest('hex')

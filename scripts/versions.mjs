@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-// Writes the version of package.json everywhere else that it stands; npm version runs it. With --check, tells where
-// another one stands.
+// Writes the version of package.json to all other places that repeat it; npm version runs it. With --check, lists the
+// places with another version.
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const read = (path) => readFileSync(join(root, path), 'utf8')
@@ -16,7 +16,7 @@ const pages = ['docs', 'examples'].flatMap((folder) =>
     .filter((name) => /\.(md|yaml)$/.test(name))
     .map((name) => `${folder}/${name.replaceAll('\\', '/')}`),
 )
-/** Each file, what finds the version in it, and how often it must be there at least. */
+/** Each file, the pattern that finds the version in it, and its minimum number of matches. */
 const places = [
   ['package-lock.json', pattern('^ {2}"version": "', '"'), 1],
   ['Dockerfile', pattern(String.raw`\bversion=`, String.raw`\s`), 3],
@@ -32,7 +32,7 @@ const places = [
   ]),
 ]
 
-/** The places of another version than `wanted`, as `[path, version]`; `(none)` where one is missing. */
+/** The places with a version other than `wanted`, as `[path, version]`; `(none)` if one is missing. */
 export const findOtherVersions = (wanted) =>
   places.flatMap(([path, expression, least]) => {
     const found = read(path).match(expression) ?? []

@@ -72,7 +72,7 @@ const rooms: Readonly<Record<string, Room>> = {
   bin: { ours: ['main.ts'], outside: [] },
 }
 
-/** The same file name may stand in both protocols' folders: the path tells them apart. */
+/** The same file name may occur in both protocols' folders; the path distinguishes them. */
 const protocolFiles = ['encode.ts', 'decode.ts', 'catalog.ts', 'state.ts', 'log.ts']
 
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1')
@@ -84,7 +84,7 @@ const importsOf = (text: string): ReadonlyArray<string> =>
     /\b(?:import|require)\(\s*'([^']+)'/g,
   ].flatMap((pattern) => [...withoutComments(text).matchAll(pattern)].map(([, name = '']) => name))
 
-/** The text without its imports of types alone, of which the compiled file keeps nothing. */
+/** The text without type-only imports, which do not appear in the compiled file. */
 const withoutTypes = (text: string): string => text.replace(/^(?:import|export) type\b[^;'"`=(]*?'[^']+'/gm, '')
 
 const isNode = (name: string): boolean => name.startsWith('node:') || builtinModules.includes(name)
@@ -93,7 +93,7 @@ const packageOf = (name: string): string =>
     .split('/')
     .slice(0, name.startsWith('@') ? 2 : 1)
     .join('/')
-/** The room a path under connector/ lies in; a file at the root is a room of its own. */
+/** The room of a path under connector/. A file at the root is its own room. */
 const roomOf = (path: string): string => (path.includes('/') ? path.slice(0, path.indexOf('/')) : `${path}.ts`)
 const withoutSuffix = (path: string): string => path.replace(/\.(js|ts)$/, '')
 

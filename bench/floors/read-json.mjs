@@ -1,6 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api'
 
-// DuckDB reads the lines by itself into a table of a file: it finds out the types, cuts nothing, merges nothing.
+// DuckDB reads the lines into a table of a file by itself: it infers the types, and neither cuts nor merges anything.
 const [, , lines, db] = process.argv
 const connection = await (await DuckDBInstance.create(db)).connect()
 await connection.run(

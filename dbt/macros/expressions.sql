@@ -1,8 +1,8 @@
-{# What the marts are written with: arguments are SQL text. #}
+{# Expressions used in the marts. Arguments are SQL text. #}
 
 {#
-  The instant that ages are counted to: the variable as_of (a time with its zone, as 2026-11-01T00:00:00Z), else
-  now.
+  The instant up to which ages are counted: the variable as_of (a time with its zone, such as 2026-11-01T00:00:00Z), or
+  else now.
 #}
 {% macro as_of() %}{{ return(adapter.dispatch('as_of', 'feedback')(var('as_of'))) }}{% endmacro %}
 {% macro default__as_of(time) %}
@@ -19,7 +19,7 @@
 {# A constant instant, given with its zone. #}
 {% macro instant(time) %}{{ return(adapter.dispatch('as_of', 'feedback')(time)) }}{% endmacro %}
 
-{# The day, or the first day of the month, that a time lies in, in the variable time_zone. #}
+{# The day of a time, or the first day of its month, in the variable time_zone. #}
 {% macro local_day(time) %}{{ return(adapter.dispatch('local_day', 'feedback')(time, var('time_zone'))) }}{% endmacro %}
 {% macro default__local_day(time, zone) %}
   {{ return('cast(' ~ time ~ " at time zone '" ~ zone ~ "' as date)") }}
@@ -72,7 +72,7 @@
   {{ return(feedback.as_bigint('floor(' ~ feedback.seconds_between(start, end) ~ ' / 86400)')) }}
 {% endmacro %}
 
-{# The median of a group without its nulls: the mean of the two values in the middle of an even number. #}
+{# The median of a group, ignoring nulls. For an even number of values, the mean of the middle two. #}
 {% macro median(expression) %}{{ return(adapter.dispatch('median', 'feedback')(expression)) }}{% endmacro %}
 {% macro default__median(expression) %}
   {{ return('percentile_cont(0.5) within group (order by ' ~ expression ~ ')') }}
@@ -81,7 +81,7 @@
   {{ return('percentile_cont(0.5) within group (order by ' ~ feedback.as_double(expression) ~ ')') }}
 {% endmacro %}
 {% macro duckdb__median(expression) %}{{ return('quantile_cont(' ~ expression ~ ', 0.5)') }}{% endmacro %}
-{# BigQuery has percentile_cont for windows alone. #}
+{# BigQuery has percentile_cont only for windows. #}
 {% macro bigquery__median(expression) %}
   {%- set sorted = 'array_agg(' ~ expression ~ ' ignore nulls order by ' ~ expression ~ ')' %}
   {%- set half = '(count(' ~ expression ~ ') - 1) / 2' %}
@@ -91,7 +91,7 @@
 {% endmacro %}
 
 {#
-  A number rounded to so many digits, halves away from zero. It is cut to nine digits first, since warehouses add
+  A number rounded to the given digits, halves away from zero. It is first truncated to nine digits: warehouses add
   doubles in different orders, and the last bit of a sum must not decide.
 #}
 {% macro round_to(expression, digits) %}
@@ -112,22 +112,21 @@
 {% endmacro %}
 
 {#
-  A text without spaces at its ends as a number with a decimal point, of up to 15 digits before it and behind it; null
-  if it is none.
+  A trimmed text as a number with a decimal point and up to 15 digits on either side of it; null if it is not one.
 #}
 {% macro number_of(text) %}
   {%- set is_number = feedback.matches(text, '^-?[0-9]{1,15}([.][0-9]{1,15})?$') %}
   {{- return('case when ' ~ is_number ~ ' then ' ~ feedback.safe_cast_text(text, 'double') ~ ' end') }}
 {% endmacro %}
 
-{# A text as a date: that of ISO 8601, alone or before a time, as it is written; null if there is no such day. #}
+{# A text as a date, in ISO 8601, alone or before a time, unconverted; null if there is no such day. #}
 {% macro date_of(text) %}
   {%- set time = '[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[-+][0-9]{2}:?[0-9]{2})?' %}
   {%- set pattern = '^[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(' ~ time ~ ')?$' %}
   {%- set day = adapter.dispatch('day_of', 'feedback')(text) %}
   {{- return('case when ' ~ feedback.matches(text, pattern) ~ ' then ' ~ day ~ ' end') }}
 {% endmacro %}
-{# PostgreSQL has no cast that fails quietly: a day that its month does not have is found first. #}
+{# PostgreSQL has no cast that fails quietly, so a day that its month lacks is detected first. #}
 {% macro default__day_of(text) %}
   {%- set month = 'cast(substring(' ~ text ~ ", 1, 7) || '-01' as date)" %}
   {%- set last = 'extract(day from ' ~ month ~ " + interval '1 month' - interval '1 day')" %}
@@ -140,12 +139,12 @@
 {% endmacro %}
 {% macro bigquery__day_of(text) %}{{ return('safe_cast(substring(' ~ text ~ ', 1, 10) as date)') }}{% endmacro %}
 
-{# What reviewers wrote, where the variable feedback_with_text is set. #}
+{# What reviewers wrote, if the variable feedback_with_text is set. #}
 {% macro kept_text(expression) %}
   {{ return(expression if var('feedback_with_text') else feedback.null_of('text')) }}
 {% endmacro %}
 
-{# The part that one number is of another, from 0 to 1 with two digits; null where the other is 0. #}
+{# One number as a share of another, from 0 to 1 with two digits; null if the other is 0. #}
 {% macro share(part, whole) %}
   {{ return(feedback.round_to(feedback.as_double(part) ~ ' / nullif(' ~ whole ~ ', 0)', 2)) }}
 {% endmacro %}

@@ -1,4 +1,4 @@
-{# A JSON column as one document, whatever type the loader gave it. #}
+{# A JSON column as one document, whichever type the loader used. #}
 {% macro json_document(column, type) %}
   {{ return(adapter.dispatch('json_document', 'feedback')(column, type)) }}
 {% endmacro %}
@@ -31,8 +31,7 @@
 {% endmacro %}
 
 {#
-  The member at `path`, names between dots, as a value of the type `name`; null where it is absent, null or of
-  another type.
+  The member at `path`, a dotted name, as a value of the type `name`; null if it is absent, null or of another type.
 #}
 {% macro json_value(document, path, name='text') %}
   {{ return(feedback.safe_cast_text(adapter.dispatch('json_text', 'feedback')(document, path.split('.')), name)) }}
@@ -66,7 +65,7 @@
   {{ return('json_query(' ~ document ~ ", '$." ~ name ~ "')") }}
 {% endmacro %}
 
-{# Whether a document is an object: neither SQL's null nor JSON's. #}
+{# True if a document is an object, and neither SQL's null nor JSON's. #}
 {% macro json_is(document, kind) %}{{ return(adapter.dispatch('json_is', 'feedback')(document, kind)) }}{% endmacro %}
 {% macro duckdb__json_is(document, kind) %}
   {{ return("coalesce(json_type(" ~ document ~ ") = '" ~ kind | upper ~ "', false)") }}
@@ -136,7 +135,7 @@ from {{ relation }} as parent
 cross join unnest(json_query_array(parent.{{ document }})) as item with offset as position
 {%- endmacro %}
 
-{# Whether a text has a part that a regular expression without backslashes matches. #}
+{# True if part of a text matches a regular expression without backslashes. #}
 {% macro matches(expression, pattern) %}
   {{ return(adapter.dispatch('matches', 'feedback')(expression, pattern)) }}
 {% endmacro %}
@@ -151,5 +150,5 @@ cross join unnest(json_query_array(parent.{{ document }})) as item with offset a
   {{ return('regexp_contains(' ~ expression ~ ", r'" ~ pattern ~ "')") }}
 {% endmacro %}
 
-{# The text of a line's end, where a constant is wanted. #}
+{# A line break as a constant. #}
 {% macro newline() %}{{ return("'\\n'" if target.type in ['snowflake', 'bigquery'] else 'chr(10)') }}{% endmacro %}

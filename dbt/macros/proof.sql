@@ -1,6 +1,6 @@
 {#
-  Tests of whether a table has what the service has, or what a run has sent: docs/proof.md. Arguments of macros are
-  SQL text.
+  Tests that compare a table with the service, or with what a run has sent: docs/proof.md. Arguments of macros are SQL
+  text.
 #}
 
 {# 60 bits of the MD5 of a text, from the hexadecimal digit `place` on, as a number. #}
@@ -18,7 +18,7 @@
   {{ return("cast(concat('0x', substring(to_hex(md5(" ~ text ~ ")), " ~ place ~ ", 15)) as int64)") }}
 {% endmacro %}
 
-{# Milliseconds since 1970 of a time of the package, what is finer cut off. #}
+{# Milliseconds since 1970 of one of the package's times, truncated. #}
 {% macro millis_of(time) %}{{ return(adapter.dispatch('millis_of', 'feedback')(time)) }}{% endmacro %}
 {% macro duckdb__millis_of(time) %}{{ return('epoch_ms(' ~ time ~ ')') }}{% endmacro %}
 {% macro default__millis_of(time) %}
@@ -63,14 +63,14 @@
 {% endmacro %}
 
 {#
-  Of the table `sync_audit`: everything that the last run of each stream has sent has arrived. Only rows extracted while
+  For the table `sync_audit`: everything that the last run of each stream sent has arrived. Only rows extracted while
   that run sent them count, and of these the newest version. Rows that a run without a record (a failed one, or one
-  under way) has replaced since are not missed. Rows have come twice if there are more of them than the run has sent
-  records, whether the loader appends or merges.
-  `streams`: the names of those to look at; all of them if left out.
+  in progress) has replaced since do not count as missing. If there are more rows than the run sent records, some
+  arrived twice, whether the loader appends or merges.
+  `streams`: the names of the streams to check; by default all.
 #}
 {% test sync_is_complete(model, streams=none) %}
-{#- PyAirbyte takes the digits of the digest for a number and rounds them to a double. #}
+{#- PyAirbyte treats the digits of the digest as a number and rounds them to a double. #}
 {%- set tolerance = 'found.found_digest / 1000000000000000' if feedback.loader() == 'pyairbyte' else '0' %}
 {%- set looked_at = [] %}
 {%- for stream in feedback.audited_streams() if streams is none or stream[0] in streams %}
@@ -167,7 +167,7 @@ where found.all_rows > audits.sent_records
   and not (found.found_rows < audits.expected_rows and audits.expected_rows - found.found_rows <= found.later_rows)
 {% endtest %}
 
-{# A word of a line of the seed as a number; the other lines have other words there. #}
+{# A word in a line of the seed as a number. Other kinds of lines have other words there. #}
 {% macro word_of(kind, place, whole=false) %}
   {%- set word = 'part_' ~ place %}
   {%- set number = feedback.as_whole(word) if whole else feedback.as_bigint(word) %}
@@ -187,9 +187,9 @@ where found.all_rows > audits.sent_records
 {% endmacro %}
 
 {#
-  The table has exactly the reviews that `feedback audit --seed` read from the service, in their versions: each row is a
-  bucket of ids that differs. `expected`: the seed. `rows`: one, a row for each review; newest, every version is kept
-  and the newest counts; parts, several rows of the newest version. `deleted_column`: marks deleted rows. `deletions`:
+  The table has exactly the reviews that `feedback audit --seed` read from the service, in the same versions. Each row
+  of the result is a bucket of ids that differs. `expected`: the seed. `rows`: one: a row for each review; newest: every
+  version is kept and the newest counts; parts: several rows of the newest version. `deleted_column`: marks deleted rows. `deletions`:
   the relation of deleted_reviews, if those rows are still in the table.
 #}
 {% test feedback_equals_service(

@@ -12,12 +12,12 @@
 {# Letters and digits in lower case: loaders write modifiedTime, modifiedtime, MODIFIEDTIME or modified_time. #}
 {% macro fold_name(name) %}{{ return(modules.re.sub('[^a-z0-9]', '', name | lower)) }}{% endmacro %}
 
-{# Whether the warehouse may be asked; not with --no-introspect. #}
+{# True if the warehouse may be queried; not with --no-introspect. #}
 {% macro may_look() %}{{ return(flags.INTROSPECT) }}{% endmacro %}
 
 {#
-  The relation of a stream; none where the table does not exist. Without a look it exists unless feedback_streams
-  leaves it out.
+  The relation of a stream; none if the table does not exist. If the warehouse was not queried, it exists unless
+  feedback_streams leaves it out.
 #}
 {% macro stream_relation(stream) %}
   {%- set relation = source('feedback', stream) %}
@@ -49,7 +49,7 @@
 
 {#
   The rows of a stream with typed columns. `columns`: a list of [name, type, attributes]; the first attribute that the
-  table has is taken, and a column is null if it has none of them. A stream whose table is absent has no rows, unless it
+  table has is used, and a column is null if it has none of them. A stream whose table is absent has no rows, unless it
   is `required`.
 #}
 {% macro read_stream(stream, columns, required=false, keys=[]) %}
@@ -96,8 +96,8 @@ from {{ relation }}
 {%- endmacro %}
 
 {#
-  Whether `reviews` has this JSON column, from which the parts of a review are taken; otherwise they come from their
-  own tables.
+  True if `reviews` has this JSON column, from which the parts of a review are read. Otherwise they come from their own
+  tables.
 #}
 {% macro parts_of_reviews(attribute) %}
   {%- set choice = var('feedback_children') %}

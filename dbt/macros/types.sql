@@ -48,7 +48,7 @@
 
 {% macro null_of(name) %}cast(null as {{ feedback.type_of(name) }}){% endmacro %}
 
-{# Casts of text that may be no such value: those become null. #}
+{# Casts of text that may not be such a value, which then becomes null. #}
 {% macro safe_cast_text(expression, name) %}
   {{ return(adapter.dispatch('safe_cast_text', 'feedback')(expression, name)) }}
 {% endmacro %}
@@ -58,7 +58,7 @@
   {{ return('try_cast(' ~ expression ~ ' as ' ~ feedback.type_of(name) ~ ')') }}
 {% endmacro %}
 
-{# PostgreSQL has no cast that fails quietly, and promises the order of tests inside CASE alone. #}
+{# PostgreSQL has no cast that fails quietly, and only CASE guarantees the order of tests. #}
 {% macro default__safe_cast_text(expression, name) %}
   {%- if name == 'text' %}{{ return(expression) }}
   {%- elif name == 'bigint' %}
@@ -110,7 +110,7 @@
 
 {#
   The zone of a column of times without one. Meltano's target for PostgreSQL writes the zone of its session; PyAirbyte
-  does so in _airbyte_extracted_at alone, and otherwise writes UTC.
+  does so only in _airbyte_extracted_at, and writes UTC otherwise.
 #}
 {% macro naive_time_zone(column) %}
   {%- set is_pyairbyte = var('feedback_loader', 'airbyte') == 'pyairbyte' %}

@@ -1,4 +1,4 @@
--- A location has one region: neither its id nor its name (trimmed, in any case) stands in two rows of regions.csv.
+-- A location has one region: neither its id nor its name (trimmed, ignoring case) occurs in two rows of regions.csv.
 select {{ feedback.as_text('location_id') }} as location, count(*) as times
 from {{ ref('regions') }}
 where location_id is not null

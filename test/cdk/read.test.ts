@@ -105,7 +105,7 @@ const collect = async (run: ReadRun<unknown>): Promise<ReadonlyArray<Message>> =
   return all
 }
 
-/** A run in short: what was said, of which stream, with the count or state. */
+/** A run in short: the kind and stream of each message, with its count or state. */
 const brief = (messages: ReadonlyArray<Message>) =>
   messages.map((message) => {
     switch (message._tag) {

@@ -16,9 +16,7 @@ const validator = (codec: t.Any) => {
   return ajv.compile(toJsonSchema(codec))
 }
 
-/**
- * Whether a member stands for one that is left out: null or an empty text, as in forms, or a group that is turned off.
- */
+/** A member counts as left out: null or an empty text, as in forms, or a group that is turned off. */
 const isLeftOut = (member: unknown): boolean =>
   member === '' ||
   member === null ||

@@ -1,5 +1,5 @@
-// Runs in a network of its own, as root: a host `far.test` has an IPv4 address 400 ms away and an IPv6 address without
-// a route. Prints a line for each program given as `check` in JSON: its stdout. argv: a folder, and the path of
+// Runs in a separate network, as root: a host `far.test` has an IPv4 address 400 ms away and an IPv6 address without a
+// route. Prints one line for each program given as `check` in JSON: its stdout. argv: a folder, and the path of
 // source-feedback.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -88,7 +88,7 @@ describe('messages of another source', () => {
       `${toLines([own])}\n${' '.repeat(200_000)}\n${toLines([schemaOf('users', ['id'], 'integer')])}`,
     )
     const { status } = await runCommand(snapshotCommand, [input, '--db', db], { fail: personConventions.reportFailure })
-    // A line of Singer in an input of Airbyte is no message of it, and none of ours.
+    // A line of Singer in an Airbyte input is neither an Airbyte message nor one of ours.
     expect(status).toBe(1)
   })
 

@@ -122,7 +122,7 @@ describe('feedback forget', () => {
       ])
       expect((await holdAudit(path, stream)).rows, stream).not.toEqual([])
     }
-    // A table that still has the person is told as such.
+    // A table that still has the person is reported.
     expect((await holdAudit(synced, 'reviews', '--forgotten', path)).rows).toMatchObject([{ difference: 'extra' }])
   })
 

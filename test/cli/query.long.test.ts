@@ -701,7 +701,7 @@ it.skipIf(spawnSync('script', ['--version']).status !== 0)('a shell on a real te
   let from = 0
   terminal.stdout.on('data', (chunk: Buffer) => {
     shown += chunk
-    // Behind the prompt, the terminal is told where the cursor stands.
+    // After the prompt, the terminal is sent the position of the cursor.
     if (!/feedback> .{0,8}$/.test(shown.slice(from))) return
     from = shown.length
     terminal.stdin.write(keys.shift() ?? '')

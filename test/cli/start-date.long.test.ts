@@ -103,7 +103,7 @@ describe('feedback sync', () => {
     const forward = await sync(db, late, ...select)
     expect(forward).toMatchObject({ status: 0, stderr: '' })
     expect(recordsOf(forward)).toEqual([0, 0, 0])
-    // What was read before stays, so an earlier start is none.
+    // What was read before stays, so this start is not an earlier one.
     const backAgain = await sync(db, '2000-01-01T01:00:00+01:00', ...select)
     expect(backAgain).toMatchObject({ status: 0, stderr: '' })
     expect(recordsOf(backAgain)).toEqual([0, 0, 0])

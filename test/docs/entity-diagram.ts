@@ -10,7 +10,7 @@ export type Relation = {
   readonly toAttributes: ReadonlyArray<string>
   /** How many rows of `to` a row of `from` may have, beside none. */
   readonly rows: 'one' | 'many'
-  /** Whether each row of `to` has its row of `from`. */
+  /** Every row of `to` has its row of `from`. */
   readonly always: boolean
 }
 

@@ -95,8 +95,8 @@ const cutShort: Reply = (_, to) => {
 }
 
 /**
- * A check: what answers, and what else the config says. `url`: in place of the server's address, which `https:` stands
- * for; `path`: behind it. `isUntrusted`: a service over https whose certificate nobody trusts.
+ * A check: which service answers, and further config keys. `url`: replaces the server's address, for which `https:`
+ * stands; `path`: follows it. `isUntrusted`: a service over https with an untrusted certificate.
  */
 type Scenario = {
   readonly path?: string

@@ -61,7 +61,7 @@ const settings = (schema: JsonSchema, path: string): ReadonlyArray<object> => [
   ),
 ]
 
-/** What `tap-feedback --about` and `target-feedback --about` tell. */
+/** The output of `tap-feedback --about` and `target-feedback --about`. */
 export type SingerDescription = {
   readonly name: string
   readonly description: string

@@ -32,8 +32,8 @@ afterAll(async () => {
 const installed = join(__dirname, '..', '..', 'node_modules', '.bin')
 
 /**
- * Runs the shell commands of a page one after the other, stand-ins in place of docker and kubectl; stops at the first
- * that fails.
+ * Runs the shell commands of a page one after the other, with stand-ins for docker and kubectl. Stops at the first that
+ * fails.
  */
 const runPage = (
   page: string,

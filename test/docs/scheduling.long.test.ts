@@ -33,7 +33,7 @@ const reviewsOf = (csv: string): ReadonlyArray<string> =>
     .split('\n')
     .map((line) => line.split(',')[0] ?? '')
 
-/** A folder of its own with the script and a stand-in that ends with these statuses; `sleep` takes no time. */
+/** A new folder with the script and a stand-in that ends with these statuses; `sleep` takes no time. */
 const runStandIn = async (statuses: ReadonlyArray<number>, script = './feedback-nightly .') => {
   const folder = join(files.path, 'stand-in')
   rmSync(folder, { recursive: true, force: true })
@@ -223,7 +223,7 @@ describe('the CronJob', () => {
   })
 })
 
-/** The parts of Kestra's format that the flow uses; Kestra itself is no package of a registry. */
+/** The parts of Kestra's format that the flow uses; no package registry has Kestra itself. */
 const taskSchema = (type: string, properties: object, required: ReadonlyArray<string> = []) => ({
   type: 'object',
   properties: {

@@ -10,7 +10,7 @@ const root = join(__dirname, '..', '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const readIfThere = (path: string): string | undefined => (existsSync(join(root, path)) ? read(path) : undefined)
 
-/** The text of each file of the repository; those of tests and what is no text are left out. */
+/** The text of each file of the repository, except tests and binary files. */
 const repositoryFiles = (): ReadonlyMap<string, string> =>
   new Map(
     execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' })

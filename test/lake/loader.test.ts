@@ -23,7 +23,7 @@ const visitsInfo = createStreamInfo('visits', { id: integerSchema, seen: instant
 const locationsInfo = createStreamInfo('locations', { id: integerSchema, name: { type: 'string' } }, ['id'], 'id')
 const waiting = { _tag: 'Waiting', stream: 'reviews', until: 0 } as const
 
-/** The lake, and its statements with whether each was in a transaction. */
+/** The lake and its statements, each with a flag if it was in a transaction. */
 const watch = async (before: (sql: string) => void = () => undefined) => {
   const { db } = await openMemoryLake()
   const statements: Array<{ readonly sql: string; readonly isWithin: boolean }> = []

@@ -38,7 +38,7 @@ const merged = () => statesOf(9)
 const open = (snapshot: Snapshot, share?: LakeShare, merge: () => ReturnType<typeof merged> | undefined = merged) =>
   openLakeStates(snapshot, share, 'incremental', merge, emittedAt)
 
-/** Reads a share, to its end or until it is killed. Returns whether all shares are settled. */
+/** Reads a share, to its end or until it is killed. Resolves to true if all shares are settled. */
 const runShare = async (snapshot: Snapshot, share: LakeShare, isWhole = true): Promise<boolean> => {
   await open(snapshot, share)
   await writeLakeMessages(snapshot, readShare(share.index, isWhole), { share })

@@ -1,5 +1,4 @@
-// What is checked: the constants of each configuration, and whether the invariant holds. Every safeguard is on unless
-// it is named.
+// The checked configurations: their constants, and if the invariant holds. Every safeguard is on unless named.
 
 export const invariants = { Reading: 'NothingLost', Runs: 'DestinationIsEqual' }
 

@@ -46,7 +46,7 @@ const toConfig = ({ spec, constants }) =>
 
 const statusOfViolation = 12
 
-/** How many checks run at a time: each has a heap of its own. */
+/** How many checks run at a time, since each has its own heap. */
 const atATime = Math.min(2, availableParallelism())
 
 /** Optimizing what the JVM compiles costs more than it saves in the few seconds that most checks take. */
@@ -69,7 +69,7 @@ const runToEnd = (command, args, cwd) =>
     )
   })
 
-/** Runs one configuration: whether the invariant holds, the number of states, and the states of a counterexample. */
+/** Runs one configuration. Returns if the invariant holds, the number of states, and the states of a counterexample. */
 const check = async (jar, configuration) => {
   const folder = mkdtempSync(join(tmpdir(), 'model-'))
   try {

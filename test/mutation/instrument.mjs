@@ -11,13 +11,13 @@ const fromOne = ({ line, column }) => ({ line: line + 1, column: column + 1 })
 
 const { types } = babel
 const isSwitch = (node) => types.isCallExpression(node) && node.callee.name?.startsWith('stryMutAct_')
-/** `() => undefined` in place of an arrow function. */
+/** `() => undefined` instead of an arrow function. */
 const isEmptyArrow = (node) =>
   types.isArrowFunctionExpression(node) && types.isIdentifier(node.body, { name: 'undefined' })
 
 /**
- * Moves the switch of each arrow function that a mutant empties into the function: where functions are declared the
- * switch would be read once, as the file is loaded, and each of these mutants would need a process of its own.
+ * For each arrow function that a mutant empties, moves the switch into the function. Outside, the switch would be read
+ * only once, when the file is loaded, and each of these mutants would need a separate process.
  */
 const moveSwitches = (text) => {
   const options = { configFile: false, babelrc: false, parserOpts: { plugins: ['typescript'] } }

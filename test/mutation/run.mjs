@@ -141,7 +141,7 @@ const mutateFile = async (name, file) => {
     // The process has died of this one, or waits for ever.
     ends.set(trying, { status: 'Timeout', by: 'the end of its process' })
   }
-  // What is read when the file is loaded can only be changed in a process of its own.
+  // Values that are read when the file is loaded can only be changed in a separate process.
   for (const { id } of mutants) {
     if (ends.has(id) || !(doubtful.has(id) || (loaded.has(id) && !reached.has(id)))) continue
     const alone = { ...plan, mutants: [], active: id, results: `${own}.alone.jsonl` }
@@ -176,7 +176,9 @@ const describeSurvivor = (source, { location: { start, end }, replacement }) => 
   return `  line ${start.line}: ${before} → ${after}\n`
 }
 
-/** Mutates the chosen files of a room, and prints what survived; whether the room's score reaches its threshold. */
+/**
+ * Mutates the chosen files of a room and prints what survived. Returns true if the room's score reaches its threshold.
+ */
 const mutateRoom = async (name) => {
   const files = listFiles(name).filter((file) => values.file?.includes(file.replace(/\.ts$/, '')) ?? true)
   const all = []

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { beforeEach, vi } from 'vitest'
 
 /**
- * The same values for each mutant, so that none is killed by chance; a failure is not shrunk, since nobody reads it.
+ * The same values for each mutant, so that none is killed by chance. Failures are not shrunk, since nobody reads them.
  */
 fc.configureGlobal({ seed: 20_261_123, endOnFailure: true })
 

@@ -20,7 +20,7 @@ export default defineConfig({
     setupFiles: ['test/mutation/setup.ts'],
     runner: './test/mutation/runner.ts',
     sequence: { sequencer: PlannedSequencer },
-    // test/mutation/runner.ts has limits of its own, for each mutant.
+    // test/mutation/runner.ts sets separate limits for each mutant.
     testTimeout: 86_400_000,
     hookTimeout: 600_000,
     // What a mutant leaves unawaited may fail while the next one is tried.

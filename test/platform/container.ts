@@ -21,7 +21,7 @@ export type ContainerOptions = {
   /** Files of the working directory beside the config. */
   readonly files?: Readonly<Record<string, unknown>>
   readonly job?: { readonly id: number; readonly attempt: number }
-  /** Runs it as process 1 of its own process namespace. Needs the right to do so. */
+  /** Runs it as process 1 of its own process namespace, which requires permission. */
   readonly isProcess1?: boolean
 }
 
@@ -131,7 +131,7 @@ async function* linesOfFile(path: string, pod: NodeJS.EventEmitter): AsyncIterab
   yield* readFileSync(path, 'utf8').split('\n').slice(0, -1)
 }
 
-/** Whether this machine lets a test make a process 1. */
+/** This machine lets a test create a process 1. */
 export const canBeProcess1 = (): boolean => {
   try {
     execFileSync('unshare', ['-p', '-f', 'true'], { stdio: 'ignore' })

@@ -124,7 +124,7 @@ export type Outcome = {
   /** The visits at the service, and the codes of inactive locations. */
   readonly visits: number
   readonly inactive: ReadonlyArray<string>
-  /** Whether this job sent the service a record. */
+  /** This job sent the service a record. */
   readonly sends: boolean
   /** Of the last attempt. */
   readonly unacknowledged: number

@@ -58,7 +58,7 @@ export type AttemptResult = Pick<Track, 'emitted' | 'acknowledged' | 'rejected' 
   readonly log: ReadonlyArray<string>
   /** Each TRACE of a source, by its stream and status. */
   readonly statuses: ReadonlyArray<string>
-  /** Lines on stdout that are no messages, and what came on stderr. */
+  /** Lines on stdout that are not messages, and the output on stderr. */
   readonly junk: Readonly<Record<'source' | 'destination', ReadonlyArray<string>>>
   /** Attributes that left the source although the catalogue's schema does not have them; the platform removed them. */
   readonly unselected: ReadonlyArray<string>
@@ -90,7 +90,7 @@ type AttemptInput = {
   readonly rules: Rules
 }
 
-/** undefined: the line is no message, as where it is cut. */
+/** undefined: the line is not a message, for example because it was cut off. */
 export const parseLine = (line: string): Json | undefined => {
   try {
     const value = parseExact(line)

@@ -28,9 +28,9 @@ const obedient = (first: string): ObedientDestination => {
 
 export const obedientDestination = (): ObedientDestination => obedient('')
 
-/** Reads nothing for so many seconds. */
+/** Reads nothing for the given seconds. */
 export const slowDestination = (seconds: number): ObedientDestination => obedient(`sleep ${seconds}; `)
 
-/** Reads so many lines in the first attempt of a job, and fails. */
+/** Reads the given number of lines in the first attempt of a job, and fails. */
 export const failingDestination = (lines: number): ObedientDestination =>
   obedient(`if [ "$WORKER_JOB_ATTEMPT" = 0 ]; then head -n ${lines} >/dev/null; exit 1; fi; `)

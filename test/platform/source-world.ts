@@ -13,7 +13,7 @@ import { obedientDestination } from './scripted'
 
 const hour = 3_600_000
 
-/** The lines of a command that is no sync, and its exit status. */
+/** The lines of a command other than a sync, and its exit status. */
 export const runCommand = async (
   verb: Verb,
   connector: Connector,
@@ -30,7 +30,7 @@ type Discovered = ConfiguredStream['stream'] & {
   readonly source_defined_primary_key: ReadonlyArray<ReadonlyArray<string>>
 }
 
-/** Each stream that discover shows, by increments where it offers them. */
+/** Each stream that discover shows, read incrementally if possible. */
 export const discoverStreams = async (source: Connector): Promise<ReadonlyArray<ConfiguredStream>> => {
   const { lines } = await runCommand('discover', source)
   const found = lines.find(({ type }) => type === 'CATALOG')

@@ -19,8 +19,8 @@ const faults = (...plan: ReadonlyArray<object>) => {
   return { faults: decoded.right }
 }
 /**
- * The service is down from the third page of reviews on, for so many requests; each says to wait longer than the config
- * allows.
+ * The service is down from the third page of reviews on, for the given number of requests. Each answer asks to wait
+ * longer than the config allows.
  */
 const outage = (times: number) => ({
   service: faults({ kind: '503', operation: 'exportReviews', from: 3, times, retry_after: 60 }),

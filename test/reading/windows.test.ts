@@ -18,7 +18,7 @@ import {
 const second = 1000
 const at = Date.UTC(2026, 0, 1)
 
-/** Whether a service serves this mention time; its bounds may be inclusive or not. */
+/** A service serves this mention time; its bounds may be inclusive or not. */
 const serves =
   (isInclusive: boolean, time: number) =>
   ({ after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY }: Window): boolean =>

@@ -32,7 +32,7 @@ const expectFigures = (of: string, found: Figures, wanted: Figures): void => {
   }
 }
 
-/** Groups in an order of their own: two may have the same key. */
+/** Sorts groups, since two may have the same key. */
 const sortGroups = (groups: ReadonlyArray<{ readonly figures: Figures }>): ReadonlyArray<Figures> =>
   groups.map(({ figures }) => figures).toSorted((a, b) => (order(a) < order(b) ? -1 : 1))
 const order = (figures: Figures): string => JSON.stringify(Object.entries(withoutP(figures)).toSorted())

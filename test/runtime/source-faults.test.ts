@@ -60,7 +60,7 @@ const ofOne: Expected = {
 }
 /** A service may answer 403 for a closed location: it is skipped in the same way, if other entities are answered. */
 const forbidden = mayFail('Config', /lacks permission.*\(403\)/)
-/** A request that only asks whether there is more says no where it is refused. */
+/** A refused request that only asks if there is more counts as a no. */
 const ofEntities = {
   application: ofOne,
   '403': forbidden,
@@ -73,7 +73,7 @@ const ofMany = {
   '413': { fates: ['completes', 'completes', 'completes'] },
 } as const
 
-/** A refused offset may mean that there is no row at it: the pass checks whether its pages still overlap. */
+/** A refused offset may mean that there is no row at it, so the pass checks that its pages still overlap. */
 const ofPages = {
   '400': mayFail('Config', /refuses the request.*\(400\)/),
   '403': mayFail('Config', /lacks permission.*\(403\)/),

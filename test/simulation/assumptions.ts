@@ -6,7 +6,7 @@ import { type Disturbance, minute, type Scenario } from './scenario'
  */
 export type Assumption = 'A1' | 'A2' | 'A3' | 'A4' | 'A7'
 
-/** A reader asks so many times before it believes that a list is empty where it has seen rows. */
+/** How often a reader asks before it believes that a list is empty in which it has seen rows. */
 const mostEmptyAnswers = 5
 
 const has = ({ disturbances }: Scenario, test: (each: Disturbance) => boolean): boolean => disturbances.some(test)

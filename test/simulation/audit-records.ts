@@ -8,7 +8,7 @@ const hashOf = (text: string): bigint => BigInt(`0x${createHash('md5').update(te
 
 const isTombstone = (data: Row['data']): boolean => (data._ab_cdc_deleted_at ?? data._sdc_deleted_at ?? null) !== null
 
-/** What `sync_audit` has to tell of the rows that a run has sent of one stream. */
+/** Counts what `sync_audit` should report about the rows that a run has sent of one stream. */
 const createTally = () => {
   const newest = new Map<string, NewestRows>()
   let records = 0

@@ -1,6 +1,6 @@
 import { createLineReader, parseLine } from './lines'
 
-/** What one run told in its lines beside the records. */
+/** What the lines of one run contained besides records. */
 export type RunOutput = {
   /** Everything but records. */
   readonly talk: ReadonlyArray<string>
@@ -13,7 +13,7 @@ export type RunOutput = {
 
 /** A platform with its destination: keeps the rows up to the last state, and that state, as every destination does. */
 export type Consumer = {
-  /** Begins with the output of another run; returns where its bytes go and what they told. */
+  /** Starts with the output of another run. Returns where its bytes go and what they contained. */
   readonly open: () => { readonly take: (bytes: Buffer) => void; readonly output: () => RunOutput }
   /** The state to go on from; undefined at first. */
   readonly state: () => unknown
@@ -27,9 +27,9 @@ export const createConsumer = (
   report: (oracle: string, what: string) => void,
   /** Takes a row that a state covers. */
   keep: (row: Row) => void,
-  /** Is told of each row as soon as it is read. */
+  /** Called with each row as soon as it is read. */
   noteRow: (row: Row) => void = () => undefined,
-  /** Is told of each stream's state once the rows that it covers were taken. */
+  /** Called with each stream's state once the rows that it covers were taken. */
   noteState: (stream: string, state: unknown) => void = () => undefined,
 ): Consumer => {
   const airbyteStates = new Map<string, unknown>()
@@ -101,7 +101,7 @@ export type ReviewTables = {
   /** The newest version of each review, and the deletions, as `id time`. */
   readonly reviews: ReadonlyMap<string, { readonly modified: number; readonly isDeleted: boolean }>
   readonly deleted: ReadonlySet<string>
-  /** Whether this version of a review or a deletion is there, or a later one. */
+  /** This version of a review or a deletion is there, or a later one. */
   readonly holds: (stream: string, id: string, modified: number) => boolean
 }
 

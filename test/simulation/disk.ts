@@ -1,6 +1,6 @@
 import type { Chance } from './random'
 
-/** The file and its log, as they are on the disk; undefined: there is none. */
+/** The file and its log as they are on the disk; undefined if missing. */
 export type DiskImage = { readonly file: Buffer | undefined; readonly log: Buffer | undefined }
 
 const sector = 4096
@@ -26,8 +26,8 @@ const identifierAt = 9
 const identifierBytes = 16
 
 /**
- * DuckDB begins a log with random bytes that tell its file, and writes those above 127 as two. So a log is longer by
- * chance: by so many bytes.
+ * DuckDB starts a log with random bytes that identify its file, and writes those above 127 as two bytes. So the length
+ * of a log varies by this many bytes.
  */
 const randomBytes = (log: Buffer): number => {
   let extra = 0
@@ -38,7 +38,7 @@ const randomBytes = (log: Buffer): number => {
 /** The length of a log, as if its random bytes took one byte each, so that a seed has one history. */
 const logLength = (log: Buffer): number => log.length - randomBytes(log)
 
-/** Where a place is that is told as `logLength` tells it. */
+/** Converts a place in the format of `logLength` to one in this log. */
 const toLogPlace = (log: Buffer, place: number): number =>
   place <= identifierAt + identifierBytes ? place : place + randomBytes(log)
 
@@ -72,8 +72,8 @@ const mixUnits = (before: Buffer, after: Buffer, unit: number, chance: Chance): 
 }
 
 /**
- * The file before or after, in which blocks that differ have lost sectors. A whole block of another time has a right
- * checksum: DuckDB takes it for what it looks for, and may crash, so there is none.
+ * The file before or after, in which blocks that differ have lost sectors. A whole outdated block is never made: its
+ * checksum would be right, so DuckDB would accept it and might crash.
  */
 const tearBlocks = (before: Buffer, after: Buffer, chance: Chance): Buffer => {
   const torn = Buffer.from(chance.happens(0.5) ? before : after)
@@ -91,7 +91,7 @@ const tearBlocks = (before: Buffer, after: Buffer, chance: Chance): Buffer => {
 export type Loss = {
   /** The first `synced` bytes of the log were. */
   readonly tearLog: (log: Buffer, synced: number, chance: Chance) => Buffer
-  /** Of so many bytes of the file, all are written or none. */
+  /** This many bytes of the file are written together or not at all. */
   readonly unit: number
 }
 
@@ -152,14 +152,11 @@ export const failPower = (
 /** What a power failure leaves of a disk whose fsyncs have lied. */
 export type DiskLoss = {
   readonly image: DiskImage
-  /**
-   * Whether the disk is as it was, or could have been, at one instant. Otherwise what is there does not belong
-   * together.
-   */
+  /** The disk is as it was, or could have been, at one instant. Otherwise its contents do not belong together. */
   readonly isWhole: boolean
 }
 
-/** All, or one of two things that were written, back to where it was some writes ago. */
+/** Resets all written files, or one of two, to their state some writes ago. */
 const goBack = (changes: ReadonlyArray<DiskChange>, chance: Chance): DiskChange => {
   const depth = chance.between(0, Math.min(changes.length - 1, chance.pick([1, 4, 100])))
   return changes[changes.length - 1 - depth] as DiskChange

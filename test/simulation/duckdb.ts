@@ -37,7 +37,7 @@ export type SimulatedDuckDb = {
   readonly read: () => DiskImage
   /** What the disk has lost of what was synced since this was asked last. */
   readonly takeLoss: () => SyncLoss
-  /** What someone does to a damaged file: moves its log away, or begins anew. */
+  /** What someone does to a damaged file: moves its log away, or starts over. */
   readonly repair: (remedy: Remedy) => void
   /** Begins another world, without a file at this path. `lies`: the disk's fsyncs return before anything is written. */
   readonly reset: (path: string, chance: Chance, lies: boolean) => void
@@ -160,7 +160,8 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
     return true
   }
   /**
-   * Prepares for a power failure in the call that follows; returns what to do after it: whether the power has failed.
+   * Prepares for a power failure in the following call. Returns a function to call afterwards, which returns true if
+   * the power failed.
    */
   const watchPower = (what: string): (() => boolean) => {
     if (powerFailures.length === 0 && !lies) return () => false

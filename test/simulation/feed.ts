@@ -47,7 +47,7 @@ export type ListTraits = {
   readonly backRate: number
   /** How often half of it is missing. */
   readonly cutRate: number
-  /** Whether locations have types, which change. */
+  /** Locations have types, which change. */
   readonly hasTypes: boolean
 }
 
@@ -57,7 +57,8 @@ const fates: Readonly<Record<FeedStream, ReadonlyArray<Fate>>> = {
   places: ['incomplete', 'error', 'refused'],
 }
 /**
- * How a record tells the simulated service what to do with it: the npi of a visit, a word in the city of a location.
+ * How a record tells the simulated service what to do with it: by the npi of a visit, or a word in the city of a
+ * location.
  */
 export const npiOf: Readonly<Record<Fate, string>> = {
   good: '1234567893',

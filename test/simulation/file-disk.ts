@@ -24,10 +24,10 @@ export type SimulatedDisk = {
   readonly readSynced: (path: string) => string | undefined
   /** Another text of a file, or no file. */
   readonly write: (path: string, text: string | undefined) => void
-  /** Whether the power has failed, and whether something that was synced is lost. */
+  /** The power has failed; something that was synced is lost. */
   readonly hasFailed: () => boolean
   readonly hasLied: () => boolean
-  /** Whether it says now that it has synced, and has not. */
+  /** It reports a sync that it has not done. */
   readonly isLying: () => boolean
   /** Begins another world, in which the disk has these files; none is there yet. */
   readonly reset: (paths: ReadonlyArray<string>, chance: Chance) => void
@@ -43,7 +43,7 @@ const none = Buffer.alloc(0)
 const errorOf = (code: string): Error => Object.assign(new Error(`${code}: the simulated disk`), { code })
 
 /**
- * What is left of a file of which so much was synced: nothing of what came after, its beginning, or parts of it, and
+ * What is left of a file of which this much was synced: nothing of what came later, its beginning, or parts of it with
  * zeros in between.
  */
 const loseUnsynced = ({ cached, synced }: Inode, chance: Chance): Buffer => {

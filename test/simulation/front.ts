@@ -3,7 +3,7 @@ import type { Chance } from './random'
 
 /** How every simulated service treats requests; times in milliseconds. */
 export type FrontTraits = {
-  /** How far `Date` is ahead of the clock that stamps rows; undefined: there is no such header. */
+  /** How far `Date` is ahead of the clock that stamps rows; undefined: the header is missing. */
   readonly clockSkew: number | undefined
   /** How long a token lives, seconds; undefined: one token is valid forever. */
   readonly tokenSeconds: number | undefined
@@ -58,9 +58,9 @@ export type ServiceFront = {
 const tokenPath = '/api/service/v1/token/create'
 
 /**
- * `respond` answers an operation; undefined: there is no such operation. `fault` is one that the operation itself has
- * to show. `takeUnanswered` receives a request before another answer replaces its own: it may have had an effect all
- * the same.
+ * `respond` answers an operation; undefined: the operation does not exist. `fault`: a fault that the operation itself
+ * must show. `takeUnanswered` receives a request before another answer replaces its own, since it may have taken
+ * effect.
  */
 export const createFront = (
   traits: FrontTraits,

@@ -17,11 +17,11 @@ export type HeldRows = {
 }
 
 /**
- * A row is held from the last time that the service sent it until it is printed. What is never printed does not count:
- * whether the source still holds it cannot be seen from outside.
+ * A row is held from the last time that the service sent it until it is printed. Rows that are never printed do not
+ * count, since nobody outside can see if the source still holds them.
  */
 export const createHeldRows = (): HeldRows => {
-  /** Every change of what is held, in order; what a row adds stands where it was sent. */
+  /** Every change of what is held, in order. A row is added where it was sent. */
   const changes: number[] = []
   const sent = new Map<string, { readonly at: number; readonly bytes: number }>()
   let longestPage = 0

@@ -31,7 +31,7 @@ export const drawScenario = (seed: number): Scenario => {
   const family = parts.split('family').happens(0.4) ? { hasFamily: true } : {}
   const withParts = { ...scenario, service: { ...scenario.service, hasParts: true, ...family } }
   const apart = draw('apart')
-  // What a run has sent of itself is compared only where it reads all streams.
+  // What a run reports about itself is compared only if it reads all streams.
   if ('audit' in audit || !apart.happens(0.6)) return withParts
   const streams = ['reviews', ...listPartStreams(withParts.service)]
   return { ...withParts, apart: drawApart(apart, scenario.pauses.length - quietRuns, streams) }

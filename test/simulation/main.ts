@@ -193,8 +193,8 @@ const [firstSeed = 1, lastSeed = firstSeed] = (values.seeds ?? values.seed ?? '1
 const isOpenEnded = values.hours !== undefined || values.minutes !== undefined
 
 /**
- * Runs the worlds of one part: every `parts`-th seed, beginning with the first plus `part`. The parts tell each other
- * in the folder `shared`.
+ * Runs the worlds of one part: every `parts`-th seed, starting with the first plus `part`. The parts communicate in the
+ * folder `shared`.
  */
 const runPart = async (stage: Stage, part: number, parts: number, shared: string): Promise<Totals> => {
   const showsHistory = values.seeds === undefined && !isOpenEnded && !values.hashes

@@ -34,7 +34,7 @@ type End = {
   readonly findPeer: () => End
   /** When the last bytes that it sent arrive. */
   arrival: number
-  /** Whether nothing that it sends arrives any more. */
+  /** Nothing that it sends arrives any more. */
   isStalled: boolean
   isReset: boolean
   isClosed: boolean

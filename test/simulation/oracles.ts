@@ -24,7 +24,7 @@ export const checkRate = (times: ReadonlyArray<number>, perMinute: number): stri
 export const restedUntil = ({ clockSkew }: ServiceTraits, wall: number, localOffset: number): number =>
   wall - 600_000 + Math.min(0, clockSkew ?? localOffset)
 
-/** The rows equal what the service has told of itself: nothing lost, nothing stale. */
+/** The rows equal what the service has shown: nothing is lost, nothing is stale. */
 export const compareRows = (
   truth: Truth,
   reviews: ReadonlyMap<string, { readonly modified: number; readonly isDeleted: boolean }>,
@@ -106,7 +106,7 @@ export const checkLeaks = (
   ...words.filter((text) => talk.includes(text)).map((what) => ({ oracle: 'no patient', what })),
 ]
 
-/** Whether a run says that the service no longer shows rows that were read. */
+/** A run says that the service no longer shows rows that were read. */
 export const hasLostRows = (talk: string): boolean =>
   talk.includes('the list ends before rows that the service has shown, in')
 
@@ -118,7 +118,7 @@ export const findFailures = (talk: ReadonlyArray<string>, stderr: string): Reado
   ]),
 ]
 
-/** A run ends as it is documented, and never through an error of its own. */
+/** A run ends as documented, and never with an internal error. */
 export const checkEnd = (
   end: ProcessEnd,
   output: RunOutput,
@@ -128,8 +128,8 @@ export const checkEnd = (
     readonly signals: ReadonlyArray<string>
     readonly mustComplete: boolean
     /**
-     * The run before was stopped: this one may find that the rows of that one are gone, and leave it to the next to
-     * begin anew.
+     * The previous run was stopped. This one may find that its rows are gone, and leave it to the next one to start
+     * over.
      */
     readonly goesOn: boolean
   },

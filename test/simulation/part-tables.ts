@@ -5,7 +5,7 @@ import type { ExportRow } from './rows'
 /** A part of a review: the values of its key, and a text by which a stale one is noticed. */
 type Part = { readonly key: ReadonlyArray<unknown>; readonly text: string }
 
-/** A review as the simulated service tells it; what hangs on `hasFamily` may be missing. */
+/** A review in the simulated service's answers. What depends on `hasFamily` may be missing. */
 type ReviewBody = {
   readonly location: Named
   readonly provider?: Named
@@ -22,7 +22,7 @@ type ReviewBody = {
 type Named = { readonly id: number; readonly name: string }
 
 /**
- * A stream that is made of parts of reviews: how its records name what `list` tells. `isShared`: reviews have the same
+ * A stream made of parts of reviews, and how its records name the content of `list`. `isShared`: reviews have the same
  * parts.
  */
 type PartStream = {
@@ -102,7 +102,7 @@ export const familyStreams: ReadonlyArray<string> = Object.keys(streams)
 /** The tables of parts, as a loader holds them that keeps the newest row of each key. */
 export type PartTables = {
   readonly keep: (row: Row) => void
-  /** Whether a table has all parts of this version of a review, or newer ones. */
+  /** A table has all parts of this version of a review, or newer ones. */
   readonly holds: (stream: string, review: ExportRow) => boolean
   /**
    * What differs from the reviews that the service holds. `hasOldParts`: the loader keeps the parts of older versions.

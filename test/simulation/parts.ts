@@ -81,9 +81,9 @@ export const leaveBroken = (folder: string, part: number, world: BrokenWorld): v
 }
 
 /**
- * Runs this program in so many processes, each with its part of the seeds. `untilBroken`: ends once no lower seed than
- * that of a broken world is left, and prints the world of the lowest, so that the result does not depend on which
- * process is the fastest.
+ * Runs this program in this many processes, each with its part of the seeds. `untilBroken`: ends once no seed lower
+ * than that of a broken world is left, and prints the world with the lowest seed, so that the result does not depend on
+ * which process is the fastest.
  */
 export const runParts = async (parts: number, untilBroken: boolean): Promise<Totals> => {
   const folder = mkdtempSync(join(tmpdir(), 'simulation-'))

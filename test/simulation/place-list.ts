@@ -7,9 +7,9 @@ import type { WrittenService } from './service-writing'
 /** The records of a run, as the platform has given them. */
 type GivenList = {
   readonly entries: ReadonlyArray<Entry>
-  /** Whether the program has taken the whole input. */
+  /** The program has taken the whole input. */
   readonly isTaken: () => boolean
-  /** Whether anything has gone wrong in the world so far. */
+  /** Something has gone wrong in the world so far. */
   readonly isDisturbed: boolean
   readonly most: number
 }
@@ -18,15 +18,15 @@ type GivenList = {
 export type ListWatch = {
   /** Another run begins with this list. */
   readonly open: (list: GivenList) => void
-  /** A location is deactivated by no record of its own. */
+  /** Called for a location that is deactivated without a record asking for it. */
   readonly onDeactivation: (code: string) => void
-  /** Whether the run has a good record of this location in front of this visit. */
+  /** The run has a good record of this location before this visit. */
   readonly isListed: (code: string, visit: string) => boolean
-  /** Whether the ledger can be read. */
+  /** The ledger can be read. */
   readonly isSound: () => boolean
   /** After each run. */
   readonly check: () => void
-  /** Does what a run has told to do with the ledger. */
+  /** Does to the ledger what a run's message advises. */
   readonly followAdvice: (told: string) => void
   /** After the last run, which had the whole list. */
   readonly compare: () => ReadonlyArray<Violation>

@@ -27,8 +27,8 @@ export const listPartStreams = ({ hasFamily }: Scenario['service']): ReadonlyArr
   hasFamily === true ? familyStreams : partStreams
 
 /**
- * How far the local clock falls behind where it was when this run began, before its cutoff perhaps; milliseconds, 0 at
- * most.
+ * How far the local clock falls behind its value at the start of this run, perhaps before the run's cutoff;
+ * milliseconds, at most 0.
  */
 const lowestJump = ({ disturbances }: Scenario, run: number): number => {
   let [offset, lowest] = [0, 0]

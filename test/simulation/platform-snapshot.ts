@@ -27,7 +27,7 @@ const createReader = (): Pick<OpenRun, 'take' | 'output'> => {
   return { take: createLineReader((line) => void talk.push(line)), output: () => output }
 }
 
-/** What the exit status of a run may be, beside 0; `stderr`: what the run told. */
+/** Checks the exit status of a run; `stderr`: what the run printed. */
 const checkStatus = (
   status: number,
   stderr: string,
@@ -56,7 +56,7 @@ const checkStatus = (
   return status === 78 && !mayNeedHands ? broken('78 where nothing is to be changed') : []
 }
 
-/** Whether there is no file, or one that was not made to its end: it has its first pages at most, and no log. */
+/** There is no file, or an unfinished one: it has at most its first pages, and no log. */
 const holdsNothing = (file: string): boolean =>
   (statSync(file, { throwIfNoEntry: false })?.size ?? 0) <= 12_288 && !existsSync(`${file}.wal`)
 
@@ -92,10 +92,7 @@ export const createSnapshotPlatform = (
 ): Platform => {
   duckDb.reset(path, chance.split('duckdb'), scenario.snapshot.lies === true)
   const remedying = chance.split('remedies')
-  /**
-   * Whether the file is damaged and nobody has followed the advice yet: the next run is refused, or does not come upon
-   * it.
-   */
+  /** The file is damaged and nobody has followed the advice yet: the next run is refused, or does not notice. */
   let isDamaged = false
   /**
    * What was forgotten for certain, and the versions of reviews that the file had: unless the disk has lost something,

@@ -204,7 +204,7 @@ export const createDestinationPlatform = (
     )
     const wholeLines = drawLines(entries)
     const records = wholeLines.filter(({ entry }) => entry !== undefined)
-    // Something between source and destination drops a record, where its states tell how many there were.
+    // Something between source and destination drops a record, if the states show how many there were.
     const canTell = protocol === 'airbyte' && writing.states !== 'legacy' && !isQuiet
     const isLossy = canTell && records.length > 0 && drawing.happens(0.1)
     const lost = isLossy ? drawing.pick(records) : undefined
@@ -224,7 +224,7 @@ export const createDestinationPlatform = (
       readonly rate_limit: { readonly max_concurrency: number }
     }
     const mostHeld = batchSize * (rate_limit.max_concurrency + 2)
-    /** Whether a stream with too many rejections may end before the other: its records are read and dropped. */
+    /** A stream with too many rejections may end before the other. Its records are then read and dropped. */
     const mayDrop = 'dead_letter_path' in policy && !('max_rejects_percent' in policy)
     const isSettled = ({ entry }: FedLine): boolean =>
       entry === undefined || !isGood(entry) || isApplied(entry) || service.isRefused(entry.key)

@@ -36,7 +36,7 @@ export type OpenRun = {
   readonly input?: RunInput
   readonly take: (bytes: Buffer) => void
   readonly output: () => RunOutput
-  /** Whether it has to end well. */
+  /** The run has to succeed. */
   readonly mustComplete: boolean
   /** What is wrong with the run, now that it has ended. */
   readonly check?: (end: RunEnd) => Findings
@@ -46,7 +46,7 @@ export type RunEnd = {
   /** NaN: it ended by a signal. */
   readonly status: number
   readonly stderr: string
-  /** Whether the reader of its output went away. */
+  /** The reader of its output went away. */
   readonly isOutputClosed: boolean
   /** How many requests it has sent, and records. */
   readonly requests: number
@@ -76,11 +76,11 @@ export const createSourcePlatform = (
   tables: {
     /** Takes a row that a state covers. */
     readonly keep: (row: Row) => void
-    /** Is told of each row as soon as it is read. */
+    /** Called with each row as soon as it is read. */
     readonly noteRow?: (row: Row) => void
-    /** Is told of each stream's state once the rows that it covers were taken. */
+    /** Called with each stream's state once the rows that it covers were taken. */
     readonly noteState?: (stream: string, state: unknown) => void
-    /** Begins another run; what it returns tells what is wrong with it. */
+    /** Starts another run. The result reports what is wrong with it. */
     readonly open?: (run: RunPlan) => OpenRun['check']
     readonly compare: Platform['compare']
   },

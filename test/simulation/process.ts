@@ -25,7 +25,7 @@ const firstPid = 100
 export type SimulatedProcess = {
   readonly owner: Owner
   readonly ended: () => ProcessEnd | undefined
-  /** Whether the pipe holds nothing. */
+  /** The pipe is empty. */
   readonly isDrained: () => boolean
   readonly stderr: () => string
   readonly signal: (name: 'SIGTERM' | 'SIGINT') => void
@@ -59,7 +59,7 @@ export type ProcessTable = {
   readonly start: (options: ProcessOptions) => SimulatedProcess
   /** Begins another world: the ids of processes are those of the first. */
   readonly reset: () => void
-  /** Gives an error that nobody caught to the process whose code runs; says whether there is one. */
+  /** Passes an uncaught error to the process whose code is running. Returns true if there is one. */
   readonly crash: (error: unknown) => boolean
 }
 

@@ -4,10 +4,10 @@ export type Chance = {
   readonly next: () => number
   /** A whole number from `least` to `most`. */
   readonly between: (least: number, most: number) => number
-  /** Whether something happens that has this probability. */
+  /** True with this probability. */
   readonly happens: (probability: number) => boolean
   readonly pick: <A>(choices: ReadonlyArray<A>) => A
-  /** Choices of their own, so that what one part draws does not change what another draws. */
+  /** Independent choices, so that what one part draws does not change what another draws. */
   readonly split: (name: string) => Chance
 }
 

@@ -92,8 +92,8 @@ const createQueue = () => {
 const realSetImmediate = setImmediate
 
 /**
- * Resolves once this process has nothing left to do: no promise, no file, no query of DuckDB, no compression. Every
- * timer and socket is simulated, so only real work keeps the event loop alive, and Node tells when it is empty.
+ * Resolves once this process has nothing left to do: no promise, no file, no DuckDB query, no compression. Every timer
+ * and socket is simulated, so only real work keeps the event loop alive, and Node reports when it is empty.
  */
 const waitUntilIdle = (): Promise<void> =>
   new Promise((resolve) => {

@@ -13,17 +13,17 @@ export type RowTraits = {
   readonly unmentioned: number
   /** What filters by mention time do: reviews without one match none, match any, or all reviews match. */
   readonly mentionFilter: 'kept' | 'lenient' | 'ignored'
-  /** Whether the bounds of filters are inclusive. */
+  /** The bounds of filters are inclusive. */
   readonly isInclusive: boolean
-  /** How far ahead the one review is dated that is dated in the future by mistake; undefined: there is none. */
+  /** How far in the future the one misdated review is dated; undefined: there is none. */
   readonly futureDate: number | undefined
   /**
-   * Whether a version may have more contents or none, and another name of its location, than the one before it; false
-   * if left out. A name never comes back: a run does not send a name again that it has sent with an older version. */
+   * A version may have different contents, or none, and another name of its location than the previous one; default
+   * false. A name never comes back, since a run does not repeat a name that it has sent with an older version.
+   */
   readonly hasParts?: boolean
   /**
-   * Whether reviews have a provider, a task, engagements, sentiments and liabilities, which come and go with their
-   * versions.
+   * Reviews have a provider, a task, engagements, sentiments and liabilities, which come and go with their versions.
    */
   readonly hasFamily?: boolean
   /** How many characters a review has beside the others; none if left out. */
@@ -73,7 +73,8 @@ export type Rows = {
   readonly listReviews: (filter: RowFilter) => ReadonlyArray<ExportRow>
   readonly listDeletions: (filter: RowFilter) => ReadonlyArray<ExportRow>
   /**
-   * What the service holds of what happened, and was to be seen, up to a time; a review that changed since is not told.
+   * What the service shows of everything that happened and was visible up to a time. Leaves out reviews that changed
+   * since.
    */
   readonly truth: (until: number) => Truth
   /** The newest version of each review that is there and was to be seen up to a time. */
@@ -189,7 +190,7 @@ export const createRows = (traits: RowTraits, now: () => number, chance: Chance)
     })
   const draw = (): number => (isCalm || traits.lag === 0 ? 0 : Math.floor(chance.next() * traits.lag))
 
-  /** Whether rows are inside a filter. */
+  /** Returns a test that is true for rows inside a filter. */
   const createRowTest = ({ modifiedTimeFrom, mentionTimeAfter, mentionTimeBefore, sources }: RowFilter) => {
     const from = Date.parse(modifiedTimeFrom)
     const [after, before] = [mentionTimeAfter, mentionTimeBefore].map((time) =>

@@ -3,7 +3,7 @@ import { renameSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { build } from 'rolldown'
 
-// Bundles the simulation into the build and runs it, in a process of its own: it replaces the clocks of that process.
+// Bundles the simulation into the build and runs it in a separate process, whose clocks it replaces.
 const root = join(import.meta.dirname, '../..')
 const file = resolve(root, 'build/simulation.cjs')
 // Several may be started at once, and none must read a part of the file.

@@ -7,11 +7,11 @@ import { createScenario, type PlannedDisturbance, quietRuns, type Scenario } fro
 export type SnapshotScenario = Scenario & {
   readonly snapshot: {
     readonly streams: ReadonlyArray<string>
-    /** Whether every version of a row is kept. */
+    /** Every version of a row is kept. */
     readonly history: boolean
     /** The runs that read everything again. */
     readonly refreshes: ReadonlyArray<number>
-    /** Whether the disk's fsyncs return before anything is written. */
+    /** The disk's fsyncs return before anything is written. */
     readonly lies?: boolean
     /** The runs that do something else than `feedback sync`. */
     readonly verbs?: Readonly<Record<number, SnapshotVerb>>
@@ -78,8 +78,7 @@ const drawLostSyncs = (runs: number, chance: Chance): ReadonlyArray<DiskDisturba
     }))
 
 /**
- * A world of a source whose rows go into a file. Some have so many rows that a commit is made in parts where memory is
- * short.
+ * A world with a source whose rows go into a file. Some have so many rows that a commit is split when memory is short.
  */
 export const createSnapshotScenario = (seed: number, chance: Chance): SnapshotScenario => {
   const scenario = createScenario(seed)

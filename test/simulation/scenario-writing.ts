@@ -30,13 +30,13 @@ export type WritingPlan = {
   readonly recordsPerState: number
   /** The states of Airbyte: of each stream, or of all in one of two forms. */
   readonly states: 'stream' | 'global' | 'legacy'
-  /** Whether the streams have primary keys. */
+  /** The streams have primary keys. */
   readonly hasKeys: boolean
   /** The keys of the config about rejected records, until the quiet runs. */
   readonly policy: Readonly<Record<string, unknown>>
   /** How locations that leave the list are deactivated; undefined: they are not. */
   readonly reconcile?: ReconcilePlan
-  /** Whether the dead letters are on the simulated disk, which fails. */
+  /** The dead letters are on the simulated disk, which fails. */
   readonly hasLetterDisk?: true
 }
 
@@ -234,8 +234,8 @@ const mayEndRun = (disturbance: Disturbance, hasFixedToken: boolean): boolean =>
 }
 
 /**
- * Whether a run has to write these records and end well: at most one answer or connection fails, and the config allows
- * the rejections.
+ * A run has to write these records and succeed: at most one answer or connection fails, and the config allows the
+ * rejections.
  */
 export const mustWriteAll = (
   { service, writing: { policy }, disturbances }: WritingScenario,

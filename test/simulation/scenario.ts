@@ -25,8 +25,8 @@ export type Disturbance =
   | { readonly what: 'clock'; readonly jump: number }
 
 /**
- * A disturbance and when it happens: before the step of a run, both counted from 0. Rows may also change `before` a run
- * starts, so many milliseconds; all of these come first.
+ * A disturbance and its time: before a step of a run, both counted from 0. Rows may also change this many milliseconds
+ * `before` a run starts; all of these come first.
  */
 export type PlannedDisturbance = { readonly run: number; readonly step: number; readonly before?: number } & Disturbance
 
@@ -81,7 +81,7 @@ const weights = {
 type Kind = keyof typeof weights
 type Kinds = ReadonlyArray<readonly [Kind, number]>
 
-/** Each world has kinds of its own: what hides a defect is missing in some, and what shows it comes often. */
+/** Each world has its own mix of kinds: some lack what hides a defect, and what reveals it is frequent. */
 const drawKinds = (chance: Chance): Kinds =>
   Object.entries(weights).map(([what, weight]) => [what as Kind, weight * chance.pick([0, 1, 1, 4])])
 
@@ -288,8 +288,8 @@ const mayEndRun = (disturbance: Disturbance, hasFixedToken: boolean): boolean =>
 }
 
 /**
- * Whether a run has to end well: its rows rest, and at most one answer or connection is to fail. `armedBefore`: the
- * faults that the runs before have left.
+ * A run has to succeed: its rows do not change, and at most one answer or connection fails. `armedBefore`: faults left
+ * over from earlier runs.
  */
 export const mustComplete = ({ service, disturbances }: Scenario, run: number, armedBefore: number): boolean => {
   const own = disturbances.filter((each) => each.run === run && each.before === undefined)

@@ -8,18 +8,18 @@ import { createManagedList, type ListTraits, type ListWatch, listPath } from './
 export type EntityTraits = {
   /** The most rows of a page, whatever was asked for. */
   readonly clamp: number
-  /** The perPage that an answer tells: the applied one, the requested one, or none. */
+  /** The perPage in an answer: the applied one, the requested one, or none. */
   readonly echo: 'applied' | 'requested' | 'none'
-  /** Whether pages are counted for each entity, or over all entities of an answer. */
+  /** Pages are counted for each entity, or over all entities of an answer. */
   readonly paging: 'entity' | 'answer'
-  /** The page count that is told. */
+  /** The reported page count. */
   readonly totals: 'right' | 'zero' | 'huge' | 'none'
-  /** Whether rows at exactly fromDate, and at exactly toDate, are in the window. */
+  /** Rows at exactly fromDate, and at exactly toDate, are in the window. */
   readonly bounds: { readonly from: boolean; readonly to: boolean }
   /** Scattered: in no order of time, but always the same. */
   readonly order: 'newest' | 'oldest' | 'scattered'
   readonly maxIdentifiers: number
-  /** Whether entities have ids of its own in an answer. */
+  /** Entities have the service's own ids in an answer. */
   readonly hasOwnIds: boolean
   /** The most rows of an entity at first, and in one second. */
   readonly rows: number
@@ -48,11 +48,11 @@ type FeedbackRow = {
 export type EntityService = SimulatedService & {
   /** What a destination has to hold: text and answer of each row, by the kind and id of its entity and its own id. */
   readonly truth: () => ReadonlyMap<string, string>
-  /** The rows that it has deleted, of which it does not tell, by the same keys. */
+  /** The rows that it has silently deleted, by the same keys. */
   readonly deleted: () => ReadonlySet<string>
   /** Begins to follow the list of locations. */
   readonly watchList: () => ListWatch | undefined
-  /** The numbers of comments that it has told of each entity since it was asked last, by kind and id. */
+  /** The numbers of comments reported for each entity since the last call, by kind and id. */
   readonly takeTold: () => ReadonlyMap<string, ReadonlySet<number>>
 }
 

@@ -4,13 +4,13 @@ import type { Chance } from './random'
 /** The operation that lists locations. */
 export const listPath = '/api/v2/entity/locations'
 
-/** How a service gives its list of locations in pages where nobody has said how. */
+/** How a service pages its list of locations if the specification does not say. */
 export type PageTraits = {
   /** The most of a page, whatever was asked for. */
   readonly clamp: number
-  /** The page count that is told: of its own pages, of those of the size asked for, or none. */
+  /** The reported page count: of its own pages, of pages of the requested size, or none. */
   readonly totals: 'applied' | 'requested' | 'none'
-  /** Whether a page behind the last one is refused, or empty. */
+  /** A page after the last one is refused instead of empty. */
   readonly refusesEnd: boolean
 }
 
@@ -49,7 +49,7 @@ export type ManagedList = {
   readonly change: () => void
   /** Begins to follow what the list shows while a run reads it. */
   readonly watch: () => ListWatch
-  /** Lets the list change after at most so many requests from now on. */
+  /** Lets the list change within the given number of requests from now on. */
   readonly allowChurn: (requests: number) => void
 }
 

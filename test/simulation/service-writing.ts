@@ -10,13 +10,13 @@ export type WritingTraits = {
   readonly clamp: number
   /** The status for a larger one. */
   readonly clampStatus: number
-  /** Whether an empty batch is refused. */
+  /** An empty batch is refused. */
   readonly refusesEmpty: boolean
-  /** Whether the ids of an answer are in upper case. */
+  /** The ids in an answer are in upper case. */
   readonly isLoud: boolean
-  /** Whether the items of nonSyncableList are codes. */
+  /** The items of nonSyncableList are codes. */
   readonly listsCodes: boolean
-  /** Whether a visit to an unknown location is an error. */
+  /** A visit to an unknown location is an error. */
   readonly knowsCodes: boolean
   /** Its list of active locations; undefined: there is none. */
   readonly list?: ListingTraits
@@ -26,9 +26,9 @@ export type WritingTraits = {
 export type ListingTraits = {
   /** The most locations of a page. */
   readonly page: number
-  /** Whether it tells the number of pages. */
+  /** It reports the number of pages. */
   readonly tellsPages: boolean
-  /** Whether a page behind the last is refused. */
+  /** A page after the last one is refused. */
   readonly refusesEnd: boolean
   /** How many milliseconds after a location was written the list shows it. */
   readonly lag: number
@@ -36,7 +36,7 @@ export type ListingTraits = {
   readonly foreign: number
   /** How often one of those comes or goes after a page. */
   readonly churn: number
-  /** Whether codes count, and are shown, in lower case. */
+  /** Codes are compared and shown in lower case. */
   readonly isLowerCase: boolean
 }
 
@@ -48,13 +48,11 @@ export type WrittenService = SimulatedService & {
   readonly locations: ReadonlyMap<string, WrittenLocation>
   readonly findLocation: (code: string) => WrittenLocation | undefined
   readonly hasVisit: (email: string) => boolean
-  /** Whether it has given a reason to reject this record, by its key. */
+  /** It has given a reason to reject the record with this key. */
   readonly isRefused: (key: string) => boolean
   /** A run begins. */
   readonly beginRun: () => void
-  /**
-   * Whether it has refused a page behind the last of its list in this run, as the run read the list to plan against it.
-   */
+  /** In this run, it has refused a page after the last one of its list while the run read the list for its plan. */
   readonly hasRefusedEnd: () => boolean
 }
 
@@ -63,11 +61,11 @@ type Item = Readonly<Record<string, unknown>>
 const visitPath = '/api/service/visitrecord/create'
 const locationPath = '/api/entity/sync/locations'
 
-/** What a service tells the world about. */
+/** What a service reports to the world. */
 export type WritingWatch = {
   /** A visit to a location that is not there. */
   readonly onUnknownCode: (code: string, visit: string) => void
-  /** A location is deactivated by no record of its own. */
+  /** Called for a location that is deactivated without a record asking for it. */
   readonly onDeactivation: (code: string) => void
 }
 
@@ -108,8 +106,8 @@ export const createWrittenService = (
   const namedSince = new Set<string>()
   let hasRefusedEnd = false
   /**
-   * Whether this run has written locations; before that it reads the list that it plans against, and after it the one
-   * that it verifies with.
+   * This run has written locations. Before that it reads the list for its plan, and afterwards the one for
+   * verification.
    */
   let hasWritten = false
 
@@ -154,7 +152,7 @@ export const createWrittenService = (
     }
     unshown = unshown.filter(({ at }) => at > now())
   }
-  /** A location that nobody feeds comes or goes. */
+  /** Adds or removes a location that no record names. */
   const churn = (): void => {
     if (listing.happens(0.5))
       return void shown.delete([...shown.keys()].find((code) => fold(code).startsWith(fold('G'))) ?? '')

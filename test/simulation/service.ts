@@ -26,12 +26,12 @@ export type ServiceTraits = FrontTraits &
   RowTraits & {
     /** The most rows of a page. */
     readonly clamp: number
-    /** Whether its answers tell how many rows a page may have. */
+    /** Its answers say how many rows a page may have. */
     readonly tellsLimit: boolean
-    /** Whether pages at times have fewer rows than asked for: at least this part of them, by default 0.4. */
+    /** Some pages have fewer rows than requested: at least this fraction of them, by default 0.4. */
     readonly hasShortPages: boolean
     readonly shortestPage?: number
-    /** Whether it refuses an offset behind the last row. */
+    /** It refuses an offset after the last row. */
     readonly refusesEnd: boolean
     /** How likely it is that rows change after a page. */
     readonly churn: number
@@ -41,9 +41,9 @@ export type ServiceTraits = FrontTraits &
 
 export type SimulatedService = Omit<ServiceFront, 'isCalm' | 'refuse'> & {
   readonly change: (kind: Change, count: number) => void
-  /** Lets rows change after at most so many pages from now on. */
+  /** Lets rows change within the given number of pages from now on. */
   readonly allowChurn: (pages: number) => void
-  /** From now on a page has at most so many rows. */
+  /** Limits pages to this many rows from now on. */
   readonly lowerLimit?: (most: number) => void
   /** Texts of patients. */
   readonly words: () => ReadonlyArray<string>
@@ -113,7 +113,7 @@ export const createService = (traits: ServiceTraits, now: () => number, chance: 
         ? Math.ceil(most * (shortestPage + chance.next() * (1 - shortestPage)))
         : most
     const isEmpty = fault === 'empty page' || fault === 'empty page with an error'
-    // The answer to another request, as its echo tells.
+    // The answer to another request, as its echo shows.
     const served = fault === 'other offset' ? offset + 1 : offset
     const page = isEmpty ? [] : listed.slice(served, served + length)
     if (isEmpty && listed.length > offset) falseEnds += 1

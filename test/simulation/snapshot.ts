@@ -62,9 +62,8 @@ export const findRemedy = (message: string): Remedy | undefined =>
   remedies.find(([, pattern]) => pattern.test(message))?.[0]
 
 /**
- * Reads a copy of the file, and reports what is wrong in itself: it does not open, or a key comes twice. Without a file
- * there are no rows. `mayBeDamaged`: the disk may have lost what belongs to it; then a remedy may be advised in place
- * of the rows.
+ * Reads a copy of the file, and reports internal faults: it does not open, or a key comes twice. Without a file there
+ * are no rows. `mayBeDamaged`: the disk may have lost parts of it; then a remedy may be advised instead of the rows.
  */
 export const readSnapshot = async (
   path: string,
@@ -172,7 +171,7 @@ export const checkForgotten = (
   return violations
 }
 
-/** Whether the file has this version of a review, a later one, or a later deletion. */
+/** The file has this version of a review, a later one, or a later deletion. */
 const holds = (rows: SnapshotRows, stream: string, id: string, modified: number): boolean => {
   const held = { reviews: rows.reviews.get(id), review_contents: rows.contents.get(id)?.modified }[stream]
   return (held ?? Number.NEGATIVE_INFINITY) >= modified || (rows.deletions.get(id) ?? 0) >= modified
@@ -183,10 +182,10 @@ const lookback = 600_000
 const rounding = 1_000
 
 /**
- * The committed states are never ahead of the committed rows. Three things say what was read: the rows that a state
- * lists; its cursor, behind which nothing is asked for again; and the offset of an unfinished scan. `hasRested`:
- * whether the rows of the service are the same, in the same order, since this scan began, so that the first so many are
- * those that were read.
+ * Committed states are never ahead of committed rows. Three things show what was read: the rows that a state lists; its
+ * cursor, before which nothing is requested again; and the offset of an unfinished scan. `hasRested`: the service's
+ * rows are the same, in the same order, as when this scan began, so the rows before the offset are those that were
+ * read.
  */
 export const checkStates = (
   rows: SnapshotRows,

@@ -17,7 +17,7 @@ export type SavedState = {
 /** Id, version, and more. */
 type SentRow = readonly [string, number, ...unknown[]]
 
-/** Up to when an unfinished scan sends rows; milliseconds. Before any where it has read nothing. */
+/** The time up to which an unfinished scan sends rows; milliseconds. -Infinity before it has read anything. */
 export const readCutoff = (scan: SavedState['scan']): number =>
   scan?.cutoff === undefined ? Number.NEGATIVE_INFINITY : Date.parse(scan.cutoff)
 

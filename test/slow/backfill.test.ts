@@ -52,7 +52,7 @@ type Run = {
   readonly fileMb: number
   /** To open the file after it, with the log that a kill has left. */
   readonly openSeconds: number
-  /** Where the run before it had been told to go on, and had come. */
+  /** Where the previous run was to continue, and where it had come. */
   readonly committed: ScanPlace | undefined
   readonly reached: ScanPlace | undefined
   /** Its first page of reviews. */
@@ -61,7 +61,7 @@ type Run = {
   readonly places: ReadonlyArray<ScanPlace>
 }
 
-/** A place in a scan, which its `modifiedTimeFrom` tells from others. */
+/** A place in a scan, which its `modifiedTimeFrom` identifies. */
 type ScanPlace = { readonly from: string; readonly offset: number }
 
 type ReviewRequest = { readonly modifiedTimeFrom: string; readonly offset: number; readonly limit: number }
@@ -215,7 +215,7 @@ describe(`a backfill of ${reviews} reviews through a night`, () => {
       expect(first).toEqual(committed ?? { from: first?.from, offset: 0 })
       if (first !== undefined && first.from === reached?.from)
         expect(reached.offset - first.offset).toBeLessThan(maxRowsAgain)
-      // No stream keeps the others back by more than the page that was being told of.
+      // No stream holds the others back by more than the page in progress.
       const [least, most] = [places[0]?.offset ?? 0, places.at(-1)?.offset ?? 0]
       expect(most - least).toBeLessThanOrEqual(2 * pageSize)
     }

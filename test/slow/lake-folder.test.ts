@@ -73,8 +73,8 @@ const many = Array.from({ length: 50 }, (_, id) => reviewJson(id, 1, `text ${id}
 const service = (address: string) => ({ address, fingerprint: Buffer.from(address).toString('hex') })
 
 /**
- * Whether the catalogue or a file of the lake holds these bytes. Parquet compresses texts, so only the catalogue
- * tells one for sure.
+ * The catalogue or a file of the lake contains these bytes. Parquet compresses texts, so only the catalogue gives a
+ * sure answer.
  */
 const holdsBytes = (lake: string, text: string): boolean => {
   const catalogue = lake.slice('ducklake:'.length)
@@ -300,7 +300,7 @@ const countVersions = (lake: string) => ask(lake, 'SELECT count(*)::INT FROM _ve
 it.each<[KeptVersions, number, number]>([
   ['all', 104, 103],
   ['newest', 50, 49],
-  // Versions of which the service says that they ended years ago, and of those that ended since.
+  // Versions that ended years ago according to the service, and some that ended since.
   [{ days: 1 }, 50, 49],
   [{ days: 100_000 }, 104, 103],
 ])('keeps the versions of rows that it is told to: %j', async (kept, versions, removable) => {

@@ -92,7 +92,7 @@ type Service = {
 }
 
 /**
- * A sandbox in a process of its own, so that its work is not that of a writer. `before`: the service whose data and
+ * A sandbox in a separate process, so that its work is not counted as a writer's. `before`: the service whose data and
  * address it takes over.
  */
 const startService = async (reviews: number, before?: Service): Promise<Service> => {
@@ -154,7 +154,7 @@ const findExtension = (name: string): string => {
   return found.stdout.trim().split('\n')[0] ?? ''
 }
 
-/** A lake of its own for each test. */
+/** A new lake for each test. */
 const newLake = (name: string): ReadonlyArray<string> => {
   postgres.ask(`CREATE DATABASE ${name}`)
   return ['--lake', `ducklake:postgres:dbname=${name}`, '--data', `s3://lake/${name}`]
@@ -163,7 +163,7 @@ const placeOf = (lake: ReadonlyArray<string>): ReadonlyArray<string> => lake.sli
 
 const feedback = (...args: ReadonlyArray<string>) => runProgram('feedback', args, { env })
 
-/** Runs a verb that must end well; where it does not, the test shows what it said. */
+/** Runs a command that must succeed. If it fails, the test shows its output. */
 const feedbackWell = async (...args: ReadonlyArray<string>): Promise<void> => {
   const { status, stdout, stderr } = await feedback(...args)
   expect(status, `${stdout}\n${stderr}`).toBe(0)
@@ -219,7 +219,7 @@ const askCatalogue = (name: string, table: string, sql: string): number => {
   return Number(postgres.ask(`\\c ${name}\n${question}`))
 }
 
-/** Resolves once the catalogue has the tables of a lake and so many versions. */
+/** Resolves once the catalogue has the tables of a lake and this many versions. */
 const waitForVersions = async (name: string, count: number): Promise<void> => {
   while (askCatalogue(name, 'ducklake_snapshot', 'SELECT count(*) FROM ducklake_snapshot') < count) await sleep(50)
 }
@@ -487,7 +487,7 @@ describe('a lake in PostgreSQL and S3', () => {
       expect([status, result.stderr]).toEqual([result.status, expect.stringMatching(message)])
       expect(result.stderr).not.toMatch(/wr0ng-pass|lake-s3cret|p0stgres-pass/)
     }
-    // An extension of another version: the end of its file says of which.
+    // An extension of another version, which the end of its file names.
     const extensions = newTempPath('extensions')
     mkdirSync(extensions)
     const bytes = readFileSync(findExtension('ducklake'))
@@ -592,7 +592,7 @@ describe('a lake in PostgreSQL and S3', () => {
         status: 75,
         stderr: expect.stringContaining('is in use by another run'),
       })
-    // A reader needs nobody's leave, and sees no later version.
+    // A reader needs no lock, and sees no later version.
     const [{ version, tables } = { version: 0, tables: 0 }] = await readCounts('busy')
     process.kill(running.pid ?? 0, 'SIGCONT')
     expect(await running.ended).toMatchObject({ status: 0 })
@@ -741,7 +741,7 @@ describe('shares that write the same reviews', () => {
     const pages = drawPages(own, writers.length)
     for (const writer of [single, ...writers]) for (const message of drawnStarts) await writer.write(message)
     for (const { messages } of pages) for (const message of messages) await single.write(message)
-    // Each writes its own pages at its own pace: nobody waits for another.
+    // Each writes its own pages at its own pace without waiting for the other.
     await Promise.all(
       writers.map(async (writer, index) => {
         for (const page of pages)
@@ -877,7 +877,7 @@ describe(
         const version = await newestVersion('shared')
         await feedbackWell('sync', '--config', writeConfig(again), ...placeOf(lake))
         await again.stop()
-        // Each run writes the rows of locations, providers, sources and categories anew.
+        // Each run rewrites the rows of locations, providers, sources and categories.
         const diff = await feedback('diff', ...placeOf(lake), '--json', version, await newestVersion('shared'))
         const differences: ReadonlyArray<StreamDifference> = JSON.parse(diff.stdout)
         expect(differences.map(({ stream }) => stream)).toEqual(expect.arrayContaining([...tablesOfReviews]))

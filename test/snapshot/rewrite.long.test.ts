@@ -33,7 +33,7 @@ import {
 
 const ids = Array.from({ length: 2000 }, (_, i) => i + 1)
 
-/** A file with a history, views, states, several loads and a time zone of its own, much of whose place is free. */
+/** A file with a history, views, states, several loads and its own time zone, with much free space. */
 const createSnapshot = async (): Promise<string> => {
   const path = newTempPath('duckdb')
   const snapshot = await openSnapshotFile(path)
@@ -58,7 +58,7 @@ beforeAll(async () => {
   original = await createSnapshot()
 })
 
-/** A file of its own with that content. */
+/** A new file with that content. */
 const writeSnapshot = async (path = newTempPath('duckdb')): Promise<string> => {
   copyFileSync(original, path)
   return path

@@ -69,7 +69,7 @@ describe('the comparison with the truth', () => {
         `SELECT column_name AS name, data_type AS type FROM duckdb_columns()
          WHERE table_name = '${table}' AND NOT starts_with(column_name, '_')`,
       )
-      // A location, provider, source or category is of whichever review told it last.
+      // A location, provider, source or category comes from whichever review named it last.
       const isCompared = (name: string) =>
         !keyOf(table).includes(`"${name}"`) && (name !== 'reviewModifiedTime' || table.startsWith('review_'))
       cells.set(

@@ -73,7 +73,7 @@ const readStages = async (
   return stages
 }
 
-/** Reads both streams in one run, each from a stage of its own; returns what their destinations then hold. */
+/** Reads both streams in one run, each from its own stage. Returns what their destinations then hold. */
 const readTogether = async ({ source, data }: Service, stages: Readonly<Record<string, Stage>>) => {
   data.requests.length = 0
   const state: SourceState = Object.fromEntries(

@@ -8,7 +8,7 @@ import { draws } from '../support/draws'
 const start = Date.parse('2024-01-15T00:00:00Z')
 const now = Date.parse('2024-04-10T00:00:00Z')
 
-/** Whether a service with inclusive or exclusive bounds serves a review of this mention time for a window. */
+/** A service with inclusive or exclusive bounds returns a review with this mention time for a window. */
 const serves =
   (time: number, inclusive: boolean) =>
   ({ after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY }: Bounds) =>

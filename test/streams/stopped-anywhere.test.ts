@@ -15,7 +15,7 @@ import { orders } from '../support/export-arbitraries'
 import { type ExportTraits, type SimulatedExport, simulateExport, stableTraits } from '../support/export-simulation'
 import { copyState, createSourceEnv, everyCheckpoint, lastCheckpointOnly, readMessages } from '../support/in-process'
 
-/** How a run ends early: after so many messages, and so many microtasks after the next message was requested. */
+/** How a run ends early: after this many messages, and this many microtasks after the next message was requested. */
 type Interruption = {
   /** `stop`: by a signal. `wait`: killed while the service makes it wait. `kill`: killed at once. */
   readonly kind: 'stop' | 'wait' | 'kill'
@@ -71,7 +71,7 @@ const runOnce = async (
   interruption?: Interruption,
 ): Promise<SourceState> => {
   let hasWaited = false
-  // A run reports a wait only where it has to wait for a page.
+  // A run reports a wait only if it has to wait for a page.
   const streams = createStreams(service, names, async () => {
     for (let turn = 0; hasWaited && turn < 3; turn += 1) await setImmediate()
   })

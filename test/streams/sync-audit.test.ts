@@ -57,7 +57,7 @@ describe('the audit of a run', () => {
   it('counts of a review that was sent twice the newest version that has rows, and no deleted review', async () => {
     const { data, review, advance, read, readPage } = createService()
     const { state, names } = await readPage()
-    // A run that is stopped tells nothing.
+    // A stopped run reports nothing.
     expect(names).not.toContain('sync_audit')
     expect(state.reviews).toHaveProperty('scan')
     // What is still to be read of the old scan changes after its cutoff: the scan that follows sends it.

@@ -191,7 +191,7 @@ const ajv = new Ajv({ allErrors: true, strict: false })
 addFormats(ajv)
 const validate = ajv.compile(metadataSchema)
 
-/** Where parsed metadata is not what the platform's schema wants, and why; empty where it is. */
+/** Where parsed metadata violates the platform's schema, and why; empty if it does not. */
 export const metadataErrors = (metadata: unknown): ReadonlyArray<string> =>
   validate(metadata)
     ? []

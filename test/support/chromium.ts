@@ -18,7 +18,7 @@ export type Tab = {
 }
 export type Browser = { readonly tab: () => Promise<Tab>; readonly close: () => Promise<void> }
 
-/** Whether the command `chromium` exists; the tests are skipped without it. */
+/** The command `chromium` exists; the tests are skipped without it. */
 export const hasChromium = (): boolean => {
   try {
     execFileSync('chromium', ['--version', '--no-sandbox'], { stdio: 'ignore' })

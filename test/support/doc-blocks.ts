@@ -10,7 +10,7 @@ export const codeBlocks = (page: string, language: string): ReadonlyArray<string
     ([, indent = '', given, text = '']) => (given === language ? [text.replaceAll(`\n${indent}`, '\n').trim()] : []),
   )
 
-/** The text with the address and the credentials of a sandbox in place of its placeholders. */
+/** Replaces the placeholders in the text with the address and credentials of a sandbox. */
 export const fillIn = (text: string, { url, accessToken, applicationId, applicationSecret }: Sandbox) =>
   text
     .replaceAll('https://feedback.example.com', url)

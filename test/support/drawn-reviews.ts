@@ -82,7 +82,7 @@ const liability = fc.record({
   ),
   categoryName: maybe(word('Negligence', 'Fraud')),
 })
-/** Questions, most of which have answers that fit; some share a code with a question of another type. */
+/** Questions, most with answers that fit. Some share a code with a question of another type. */
 const questions: ReadonlyArray<readonly [code: string | null, question: string | null, type: string | null]> = [
   ['NPS', 'Recommend?', 'Promoter (Radio)'],
   ['NPS', 'Would you recommend us?', ' promoter question (RADIO) '],

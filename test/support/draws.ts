@@ -9,7 +9,7 @@ export const drawSeed = Number(process.env.SEED ?? 20_261_123)
 export const drawCount = (count: number): number => Math.max(1, Math.round(count * drawFactor))
 
 /**
- * The parameters of a fast-check property that `npm test` tries so many times. `known` is the seed of a property that
+ * The parameters of a fast-check property that `npm test` tries this many times. `known`: the seed for a property that
  * fails with others.
  */
 export const draws = (count: number, known = drawSeed): { readonly seed: number; readonly numRuns: number } => ({

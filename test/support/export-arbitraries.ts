@@ -48,7 +48,8 @@ export const anyTraits: fc.Arbitrary<ExportTraits> = fc
   .map((traits) => ({ ...traits, ...(isOrderUnsteady(traits) ? stopChanges : {}) }))
 
 /**
- * Rows that change place a little, and a limit lowered untold, are only told apart from changes while no row changes.
+ * Rows that change place a little, and a silently lowered limit, can be distinguished from changes only while no row
+ * changes.
  */
 const isOrderUnsteady = ({ ties, lackingRows, lowerAfter }: ExportTraits): boolean =>
   ties === 'merged' || ties === 'rotated' || lackingRows > 0 || lowerAfter > 0

@@ -43,7 +43,7 @@ export type ListToRead = Omit<ReadEnv<CutRecord>, 'list'> &
     readonly startDate: number
     readonly cursor: O.Option<number>
     readonly lookback: number
-    /** The token of the run before, as it was stored; undefined: there is none. */
+    /** The token of the previous run, as stored; undefined: there is none. */
     readonly token: unknown
   }
 
@@ -70,9 +70,9 @@ type RunSettings = {
   readonly lookback: number
   /** connector/reading, unless another is to read. */
   readonly reader?: ListReader
-  /** Whether the state keeps its slack. */
+  /** The state keeps its slack. */
   readonly slack?: boolean
-  /** Stop after so many items, before or after storing the state that covers the last of them. */
+  /** Stop after this many items, before or after storing the state that covers the last of them. */
   readonly crash?: { readonly items: number; readonly stateKept: boolean }
   readonly watch?: (item: ReaderItem) => void
 }
@@ -210,7 +210,7 @@ const deleteRow = ({ rows, deleted }: TestDestination, id: string, time: number)
 
 /** The rows in which the destination differs from the service. */
 export const compareWithTruth = ({ service, destination }: RunSettings): ReadonlyArray<string> => {
-  // A row that is dated in the future is read once its time has come: whether that is so is not compared.
+  // A row dated in the future is read once its time has come; it is not compared when.
   const isDue = ([id]: readonly [string, unknown]): boolean => !service.futureIds.has(id)
   const truth = new Map([...service.truth()].filter(isDue))
   return [
@@ -259,7 +259,7 @@ export type SimulationPlan = {
   /** connector/reading, unless another is to read. */
   readonly reader?: ListReader
   readonly lookback?: number
-  /** Whether the state keeps its slack. */
+  /** The state keeps its slack. */
   readonly slack?: boolean
   readonly watch?: (item: ReaderItem, service: SimulatedExport) => void
 }

@@ -27,34 +27,34 @@ export type ExportTraits = {
   readonly deletions: number
   readonly additions: number
   readonly restorations: number
-  /** On average once in so many requests `burstSize` rows are changed, deleted or added at once; 0: never. */
+  /** On average once in this many requests, `burstSize` rows are changed, deleted or added together; 0: never. */
   readonly burstEvery: number
   readonly burstSize: number
   /** How many of the last rows of the page before are deleted or changed with each request. */
   readonly attackSize: number
   /** The longest time between a version's modifiedTime and the moment it becomes visible. */
   readonly lag: number
-  /** How far `Date` is ahead of the clock that stamps rows; `undefined`: there is no such header. */
+  /** How far `Date` is ahead of the clock that stamps rows; `undefined`: the header is missing. */
   readonly clockSkew: number | undefined
   /** How long an answer takes. */
   readonly latency: number
-  /** Whether bounds of filters are inclusive. */
+  /** The bounds of filters are inclusive. */
   readonly inclusive: boolean
-  /** Whether pages at times have fewer rows than asked for: at least this share of them. */
+  /** Some pages have fewer rows than requested: at least this share of them. */
   readonly shortPages: boolean
   readonly shortestPage: number
   /** The fewest rows of a full page, whose number is drawn for each answer from here to `clamp`; 0: always `clamp`. */
   readonly leastClamp: number
   /** The share of reviews that have no mention time. */
   readonly unmentioned: number
-  /** Whether the echo in its answers tells the limit: the clamped one, or the one asked for. */
+  /** The limit in its answers' echo: the clamped one, or the requested one. */
   readonly echo: boolean | 'asked'
   /** Rows that never change and are dated, by mistake, this long after the moment at which the simulation begins. */
   readonly futureDates: ReadonlyArray<number>
   readonly ties: TieOrder
   /** How many rows an answer to offset 0 of the whole export lacks, as from a replica that is behind. */
   readonly lackingRows: number
-  /** On average once in so many requests all answers are empty for up to `outageTime` milliseconds; 0: never. */
+  /** On average once in this many requests, all answers are empty for up to `outageTime` milliseconds; 0: never. */
   readonly outageEvery: number
   readonly outageTime: number
   /** From which request on a page has at most `lowerLimit` rows; 0: never. */
@@ -67,15 +67,14 @@ export type ExportTraits = {
   /** Over how many successive seconds the mention times are spread; 0: over 300 days, to the millisecond. */
   readonly mentionSeconds: number
   /**
-   * Whether only reviews of the last 90 days are listed unless the request bounds the mention time, and whether the
-   * echo tells so.
+   * Only reviews of the last 90 days are listed unless the request bounds the mention time; the echo says so or not.
    */
   readonly defaultRange: 'none' | 'told' | 'untold'
-  /** Whether it refuses an offset behind the last row. */
+  /** It refuses an offset after the last row. */
   readonly refusesEnd: boolean
   /** Every second answer shows the rows as they were so long ago, as from a replica that is behind. */
   readonly replicaLag: number
-  /** Every second answer has at most so many rows; 0: as many as the others. */
+  /** Every second answer has at most this many rows; 0: as many as the others. */
   readonly replicaClamp: number
   /** From this request on all answers are empty for `outageTime` milliseconds; 0: never. */
   readonly outageAt: number
@@ -165,7 +164,7 @@ export type SimulatedExport = {
   readonly calm: () => void
   readonly isBusy: () => boolean
   readonly requests: () => number
-  /** How many rows a page has at least if so many are asked for and more follow. */
+  /** The fewest rows on a page if this many are requested and more follow. */
   readonly shortestPage: (limit: number) => number
   /** Live reviews: version by id. */
   readonly truth: () => ReadonlyMap<string, number>
@@ -385,7 +384,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
     return isBusy && clock < outageEnd
   }
 
-  /** The limit of an answer, and how many rows it has if so many follow. */
+  /** The limit of an answer, and its number of rows if that many follow. */
   const drawLength = (asked: number): readonly [limit: number, length: number] => {
     const isLowered = traits.lowerAfter > 0 && requests >= traits.lowerAfter
     const clamp =

@@ -14,7 +14,7 @@ type SentRecord = {
   readonly response?: { readonly responseText?: string } | null
 }
 
-/** How a run ends early: killed, or asked to stop, after so many messages. */
+/** How a run ends early: killed, or asked to stop, after this many messages. */
 export type RunEnd = { readonly after: number; readonly how: 'kill' | 'stop' }
 
 /**

@@ -13,23 +13,23 @@ export type FeedbackTraits = {
   readonly maxPageSize: number
   /** The perPage of the echo: the applied one, the requested one, or none. */
   readonly echo: 'applied' | 'requested' | 'none'
-  /** Whether pages are counted for each entity, or over all entities of an answer. */
+  /** Pages are counted for each entity, or over all entities of an answer. */
   readonly paging: 'entity' | 'answer'
-  /** The page count that is told. */
+  /** The reported page count. */
   readonly totals: 'right' | 'zero' | 'huge' | 'one' | 'none'
-  /** Whether rows at exactly fromDate, and at exactly toDate, are in the window. */
+  /** Rows at exactly fromDate, and at exactly toDate, are in the window. */
   readonly bounds: { readonly from: boolean; readonly to: boolean }
   /**
    * Scattered: in no order of time, but always the same; shuffled: another order at every request; tied: newest first,
-   * rows of one time in an order of the page and its size; hidden: each page serves the same row twice in place of
-   * another.
+   * with rows of the same time in an order that depends on the page and its size; hidden: each page returns the same
+   * row twice instead of another.
    */
   readonly order: 'newest' | 'oldest' | 'scattered' | 'shuffled' | 'tied' | 'hidden'
   /** The most identifiers of a request. */
   readonly maxIdentifiers: number
-  /** Whether an answer lists entities under the requested ids, or under ids of its own. */
+  /** An answer lists entities under the requested ids, or under the service's own ids. */
   readonly ids: 'requested' | 'own'
-  /** Whether fromDate and toDate have any effect; the days decide where they have none. */
+  /** fromDate and toDate take effect; otherwise the days decide. */
   readonly appliesWindow: boolean
   /** How many changes a request sees, on average. */
   readonly changesPerRequest: number

@@ -61,9 +61,9 @@ export const drawnTables = drawnInfos.map(({ name }) => name)
 export const drawnStarts: ReadonlyArray<Message> = drawnInfos.map(startedMessage)
 
 /**
- * Pages of reviews with what belongs to them, of deletions and of locations, in which ids are met again; each with
- * the writer, of so many, that gets it. In the second half reviews have an attribute that no schema declares, and
- * some of the deletions come as tombstones, whose marks may be earlier than their cursors.
+ * Pages of reviews with their parts, of deletions and of locations, with repeated ids; each with the number of the
+ * writer that gets it. In the second half reviews have an undeclared attribute, and some deletions come as tombstones,
+ * whose marks may be earlier than their cursors.
  */
 export const drawPages = (
   seed: number,
@@ -103,7 +103,7 @@ export const drawPages = (
   })
 }
 
-/** Rows of a snapshot, but for what tells when and by whom they were written. */
+/** Rows of a snapshot, without the columns that show when and by whom they were written. */
 export const readDrawnRows = async ({ db }: Snapshot): Promise<Readonly<Record<string, unknown>>> => {
   const rows: Record<string, unknown> = {}
   for (const table of drawnTables)

@@ -44,7 +44,7 @@ export const readModelRows = async (
   }
 }
 
-/** Rows in an order of their own, each with its columns in that of their names. */
+/** Sorts rows, and each row's columns by name. */
 export const toComparable = (
   rows: ReadonlyArray<ModelRow> = [],
   without: ReadonlyArray<string> = [],

@@ -11,7 +11,7 @@ export type ObservedService = {
   /** The most rows of a page, whatever is asked for. */
   readonly clamp?: number
   readonly ignoresLimit?: boolean
-  /** Whether the echo holds the limit that was applied. */
+  /** The echo holds the applied limit. */
   readonly echoesClamp?: boolean
   /** Offsets from here on are refused. */
   readonly depth?: number
@@ -19,7 +19,7 @@ export type ObservedService = {
   readonly delay?: number
   /** How an offset beyond the end is answered; default with no rows. */
   readonly beyondEnd?: 'refused' | 'last row'
-  /** How far the Date header is ahead, milliseconds; null: there is none. Default 0. */
+  /** How far the Date header is ahead, milliseconds; null: the header is missing. Default 0. */
   readonly clock?: number | null | ((request: number) => number)
   readonly headers?: Readonly<Record<string, string>>
   /** Requests from this one on are answered 429. */

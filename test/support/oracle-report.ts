@@ -40,7 +40,7 @@ const choose = (n: number, k: number): bigint => {
   return k < 0 || k > n ? 0n : result
 }
 
-/** The share of the tables with these sums that are no more probable than this one, counted in whole numbers. */
+/** The share of the tables with these sums that are at most as probable as this one, counted in whole numbers. */
 export const fisher = (a: number, n: number, b: number, m: number): number => {
   const ways: bigint[] = []
   for (let k = 0; k <= a + b; k += 1) ways.push(choose(n, k) * choose(m, a + b - k))
@@ -72,7 +72,7 @@ const studentTest = (a: ReadonlyArray<number>, b: ReadonlyArray<number>): number
   return Number.isFinite(t) ? student(t, a.length + b.length - 2) : 0
 }
 
-/** Whether each review counts; null where that is not known. */
+/** For each review, if it counts; null if unknown. */
 type Counted = ReadonlyArray<boolean | null>
 const countAt = (counted: Counted, unknown: boolean) => counted.filter((one) => one ?? unknown).length
 
@@ -111,7 +111,7 @@ const compareAverages = (value: ReadonlyArray<number>, previous: ReadonlyArray<n
   return { ...figure, test: { n: value.length, previous_n: previous.length, p, mark } }
 }
 
-/** When each task was closed for the first time, and whether it was known before, from all versions that were read. */
+/** When each task was first closed, and if it was known before, from all versions that were read. */
 const closings = (versions: ReadonlyArray<string>) => {
   const known = new Map<string, { first: number; closed: number }>()
   for (const json of versions) {
@@ -195,7 +195,7 @@ const allFigures = [
   ...['open_liabilities', 'oldest_open_days'],
 ]
 
-/** Which columns of the models are no figures. */
+/** The columns of the models that are not figures. */
 const names = ['scope', 'key', 'name', 'month', 'region', 'location_id', 'location_name', 'source_id', 'source_name']
 const otherNames = ['owner_name', 'owner_email', 'provider_id', 'provider_name', 'provider_npi', 'category']
 const isFigure = (column: string): boolean => ![...names, ...otherNames, 'sub_category'].includes(column)
@@ -436,7 +436,7 @@ const countLiabilities = (
     .toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
 }
 
-/** One row for each category of each review: whether the review says something negative of it. */
+/** One row for each category of each review, saying if the review is negative about it. */
 const listRemarks = (input: OracleInput, facts: ReadonlyArray<ModelRow>): ReadonlyArray<ModelRow> => {
   const factsById = new Map(facts.map((row) => [String(row.review_id), row]))
   const clean = (value: unknown) =>

@@ -10,7 +10,7 @@ type ReviewText = { readonly json: string }
 export type OracleInput = {
   /** The reviews that the service has. */
   readonly reviews: ReadonlyArray<ReviewText>
-  /** Every deletion that the service tells of; a review may have several, and may be there again. */
+  /** Every deletion that the service reports. A review may have several, and may exist again. */
   readonly deletions: ReadonlyArray<{ readonly id: string; readonly modifiedTime: string }>
   /** Reviews as they were at an earlier run, from which the sources of deleted ones are known. */
   readonly earlier: ReadonlyArray<ReviewText>
@@ -37,7 +37,7 @@ export type OracleInput = {
 export const parse = (text: string): Json => JSON.parse(text.replace(/([:,[])(\d{16,})(?=[,}\]])/g, '$1"$2"'))
 
 export const object = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
-/** The objects of a list; anything else in it is none of its items. */
+/** The objects of a list. Anything else in it is ignored. */
 export const list = (value: unknown): ReadonlyArray<Json> =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item !== null) : []
 export const text = (value: unknown): string | null => (value === undefined || value === null ? null : String(value))
@@ -51,7 +51,7 @@ const time = (value: unknown): string | null =>
 /** Without spaces at both ends, in lower case. */
 const fold = (value: unknown): string | undefined => trimSpaces(text(value))?.toLowerCase()
 const trimSpaces = (value: string | null): string | undefined => value?.replace(/^ +| +$/g, '')
-/** A name without spaces at its ends; an empty one is none. */
+/** A trimmed name; an empty one counts as missing. */
 const nameOf = (value: unknown): string | null => trimSpaces(text(value)) || null
 /** A number within a scale; any other counts as none. */
 const within = (value: number | null, isValid: (number: number) => boolean): number | null =>

@@ -90,7 +90,7 @@ export const runProgram = (
   options?: ProgramOptions,
 ): Promise<ProgramResult> => startProgram(program, args, options).ended
 
-/** Kills a program once a file that it writes has so many bytes, or lets it end before. */
+/** Kills a program once a file that it writes has this many bytes, or lets it end earlier. */
 export const killOnceWritten = async (program: RunningProgram, path: string, bytes: number): Promise<ProgramResult> => {
   let hasEnded = false
   void program.ended.then(() => {

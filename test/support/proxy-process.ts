@@ -20,7 +20,7 @@ type SeenByProxy = {
   readonly headers: Readonly<Record<string, string | undefined>>
 }
 
-/** A proxy in a process of its own, until the test ends. `listSeen`: the requests that it has received by now. */
+/** A proxy in a separate process, until the test ends. `listSeen`: the requests that it has received so far. */
 export const startProxyProcess = async (settings: ProxySettings) => {
   const child = spawn(process.execPath, [join(__dirname, 'proxy.mjs'), JSON.stringify(settings)], {
     stdio: ['pipe', 'pipe', 'inherit'],

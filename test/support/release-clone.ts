@@ -9,9 +9,7 @@ export const root = join(__dirname, '../..')
 export const folder = mkdtempSync(join(tmpdir(), 'release-test-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/**
- * A repository with the files of this checkout as they are now, ready to be released; each test begins with it anew.
- */
+/** A repository with the current files of this checkout, ready for a release. Each test starts from it again. */
 export const clone = join(folder, 'clone')
 export const { name, version } = manifest
 export const git = (...args: ReadonlyArray<string>) =>

@@ -3,7 +3,7 @@ import { reviewSentimentsStream } from '../../connector/streams/review-children'
 import { reviewsStream } from '../../connector/streams/reviews'
 import { streamMessages, writeMessages } from './snapshot-messages'
 
-/** A text that runs as a script where it is not escaped. */
+/** A text that runs as a script if it is not escaped. */
 export const hostileText = `"><script>throw 1</script><img src="https://example.com/x.png" onerror='throw 2'>&amp;`
 
 const dayMillis = 86_400_000

@@ -39,7 +39,7 @@ export const cutText = (cut: typeof cutReviews, record: string): string => {
   return Buffer.from(row?.json ?? []).toString()
 }
 
-/** Whether the output of a record is the same bytes as its input. */
+/** The output of a record is the same bytes as its input. */
 export const isUnchanged = (row: CutRecord | undefined): boolean =>
   row !== undefined &&
   row.json.buffer === row.raw.buffer &&

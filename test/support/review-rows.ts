@@ -24,7 +24,7 @@ export const projectRows = (name: string, ...texts: ReadonlyArray<string>): Read
   )
 }
 
-/** Whether objects inside the reviews have members that the specification does not have. */
+/** Objects inside the reviews have members that the specification lacks. */
 export const isUndeclared = (...texts: ReadonlyArray<string>): boolean => {
   const page = cutReviews(reviewPage(...texts))
   if (E.isLeft(page)) throw new Error(JSON.stringify(page.left))

@@ -49,7 +49,7 @@ export const startSmallSandbox = async (options: SandboxOptions = {}): Promise<S
 }
 
 /**
- * A sandbox whose reviews change after every page, with a clock of its own, so that no test waits until changes lie in
+ * A sandbox whose reviews change after every page, with its own clock, so that no test has to wait until changes are in
  * the past. `stopChanges` ends the changes and moves the clock on.
  */
 export const startChangingSandbox = async ({ churn, ...options }: SandboxOptions & { readonly churn: Churn }) => {

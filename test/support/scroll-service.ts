@@ -7,7 +7,7 @@ import { random } from './random'
 
 /** How a service of operations 1 to 3 pages, where its specification is silent. */
 export type ScrollTraits = {
-  /** Whether fromDate and toDate decide; otherwise the days do. */
+  /** fromDate and toDate decide; otherwise the days do. */
   readonly windows: 'used' | 'ignored'
   /** Empty: each page after the first is empty. */
   readonly page: 'used' | 'ignored' | 'empty'
@@ -30,7 +30,7 @@ export type ScrollTraits = {
     | 'cycle'
     | 'stuck'
     | 'time'
-  /** The window of the echo: the requested one whether it is used or not, that of the days, or none. */
+  /** The window in the echo: the requested one even if it is not used, that of the days, or none. */
   readonly echo: 'requested' | 'days' | 'none'
   readonly echoedSize: 'applied' | 'requested' | 'none'
   readonly maxPageSize: number

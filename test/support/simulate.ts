@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const root = join(__dirname, '../..')
 
-/** Runs worlds in a process of their own, whose clocks they replace. */
+/** Runs worlds in a separate process, whose clocks they replace. */
 export const simulate = (
   ...args: ReadonlyArray<string>
 ): Promise<{ readonly status: number | null; readonly stdout: string }> =>

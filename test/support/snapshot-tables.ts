@@ -41,7 +41,7 @@ export type RowSql = {
   readonly generation?: number
 }
 export const row = (...values: RowSql['values']): RowSql => ({ values })
-/** A time so many minutes after 1970, in SQL. */
+/** A time this many minutes after 1970, in SQL. */
 export const at = (minute: number): string => `make_timestamptz(${minute}::BIGINT * 60000000)`
 export const rawSql = (raw: number): string => `lpad('${raw}', 32, '0')::UUID`
 

@@ -1,6 +1,6 @@
 /**
- * The texts in a source file that a person may read: literals with a space, `…` in place of what a template fills in.
- * Comments, imports and regular expressions with quotes are left out by the lines they stand in.
+ * The texts in a source file that a user may read: literals with a space, with `…` for the inserted values of a
+ * template. Skips comments, imports and regular expressions with quotes, line by line.
  */
 export const listTexts = (source: string): ReadonlyArray<string> => {
   const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1')

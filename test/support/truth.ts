@@ -61,7 +61,7 @@ const rowSql = (columns: ReadonlyArray<ColumnInfo>): string =>
  */
 const parseQuickly = (text: string): unknown => JSON.parse(text.replace(/([:,[])(\d{16,})(?=[,}\]])/g, '$1"$2"'))
 
-/** Whether two values of JSON are the same where an absent member is like a null. */
+/** Two JSON values are the same if an absent member counts as null. */
 const isSame = (one: unknown, other: unknown): boolean => {
   if (one === other || (one ?? null) === (other ?? null)) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
@@ -103,7 +103,7 @@ const elementsSql = (own: string, list: string, from: string, names: ReadonlyArr
      FROM (SELECT ${own}, from_json(${list}, '["JSON"]') AS objects FROM ${from})
    )`
 
-/** What the truth tells of each review beyond the columns of its table. */
+/** What the truth contains about each review besides the columns of its table. */
 const reviewMembers = ['location', 'provider', 'source', 'contents', 'taskDetails', 'engagements', 'engagement']
 const dimensionMembers = ['location', 'provider', 'source'] as const
 const own = 'review_id, review_time'
@@ -196,8 +196,8 @@ const printReviews = async (rows: ReadonlyArray<ReviewRow>): Promise<ReadonlyArr
 }
 
 /**
- * Compares every table of a snapshot with the rows that the sandbox's data gives, computed without the connector, so
- * many reviews at a time. DuckDB tells first where they are the same; where it cannot, `compare` tells what differs.
+ * Compares every table of a snapshot with the rows that follow from the sandbox's data, computed without the connector,
+ * in batches of reviews. DuckDB first finds out where they are equal; where it cannot, `compare` reports what differs.
  */
 export const compareWithTruth = async (
   sandboxData: string,
@@ -207,7 +207,7 @@ export const compareWithTruth = async (
   const [service, held] = [await open(sandboxData), await open(snapshot)]
   const keys = new Map(streams.map(({ name, primaryKey }) => [name, primaryKey]))
   const columnsByTable = new Map<string, ReadonlyArray<ColumnInfo>>()
-  // A location, provider, source or category is of whichever review told it last.
+  // A location, provider, source or category comes from whichever review named it last.
   for (const { name: table } of streams)
     columnsByTable.set(
       table,
@@ -223,7 +223,7 @@ export const compareWithTruth = async (
     const key = keys.get(table) ?? []
     const keyOf = (row: Fields) => key.map((name) => String(row[name])).join(' ')
     const difference = differenceOf(table)
-    // Reviews may ask a question in several wordings, of which a table has one.
+    // Reviews may word a question in several ways, of which a table has one.
     const wanted = new Map<string, ReadonlyArray<Fields>>()
     for (const row of expected) wanted.set(keyOf(row), [...(wanted.get(keyOf(row)) ?? []), row])
     const found = await held.query(`SELECT ${rowSql(columns)} AS row FROM ${quoteIdentifier(table)} WHERE ${where}`)
@@ -268,7 +268,7 @@ export const compareWithTruth = async (
         await compare(table, truth[table] ?? [], where)
       } else differenceOf(table).rows += count
     }
-    // Reviews of one member each, from which the truth tells the same tables as from all reviews.
+    // Reviews with one member each, from which the truth gives the same tables as from all reviews.
     for (const member of dimensionMembers)
       for (const { json } of await held.query(
         `SELECT DISTINCT review.${member} AS json FROM truth_review WHERE review.${member} IS NOT NULL`,

@@ -11,9 +11,9 @@ export type ServiceTraits = {
   readonly echo: 'the applied size' | 'the requested size' | 'nothing'
   /** The most identifiers of a form; one more is answered 413. */
   readonly maxIdentifiers: number
-  /** Whether every answer to a form also has an entity that was not requested. */
+  /** Every answer to a form also has an entity that was not requested. */
   readonly unrequestedEntity: boolean
-  /** Whether every entity gets a comment after every answer. */
+  /** Every entity gets a comment after every answer. */
   readonly changesWhileRead: boolean
 }
 

@@ -1,4 +1,4 @@
--- Every month from the first to the last of all reviews, those without reviews too.
+-- Every month from the first to the last of all reviews, including those without reviews.
 with digits as (
   select 0 as n
   union all select 1
@@ -23,7 +23,7 @@ bounds as (
   from found
 ),
 
--- The last thousand months, and every older one that has reviews.
+-- The last thousand months, and every older month that has reviews.
 counted_back as (
   select {{ feedback.add_months('bounds.last_month', '-(hundreds.n * 100 + tens.n * 10 + ones.n)') }} as month
   from bounds

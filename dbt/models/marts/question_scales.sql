@@ -43,7 +43,7 @@ newest as (
   where place = 1
 ),
 
--- A scale that is given counts before that of the type.
+-- A given scale takes precedence over that of the type.
 scaled as (
   select
     newest.question_id,

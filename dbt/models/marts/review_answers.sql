@@ -32,7 +32,7 @@ scaled as (
   group by trim(question_id)
 ),
 
--- The types of the service's specification. Of answers to another type nothing is known.
+-- The types in the service's specification. Nothing is known about answers to other types.
 sorted_by_kind as (
   select
     keyed.*,

@@ -44,10 +44,10 @@ regions_by_name as (
 tasks as (
   select
     reviews.*,
-    -- A value outside its scale counts as none.
+    -- A value outside its scale counts as missing.
     case when reviews.rating > 0 and reviews.rating <= 5 then reviews.rating end as valid_rating,
     case when reviews.review_score between 0 and 5 then reviews.review_score end as valid_score,
-    -- A time that no review can have counts as none: some sources send the year 1 or 9999 where they know no time.
+    -- An impossible time counts as missing: some sources send the year 1 or 9999 if they know no time.
     case
       when reviews.mention_time >= {{ feedback.instant('1990-01-01T00:00:00Z') }}
         and {{ feedback.seconds_between('reviews.modified_time', 'reviews.mention_time') }} <= 86400

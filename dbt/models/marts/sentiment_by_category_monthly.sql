@@ -1,4 +1,4 @@
--- The sentiments of each category and sub-category by month. One of another tonality counts in sentiments alone.
+-- The sentiments of each category and sub-category by month. Sentiments with another tonality count only in sentiments.
 select
   facts.month,
   nullif(trim(sentiments.category), '') as category,

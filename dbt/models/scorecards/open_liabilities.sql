@@ -1,4 +1,4 @@
--- The liabilities of reviews whose task is not completed, or that have none.
+-- The liabilities of reviews without a task, or whose task is not completed.
 select
   liabilities.liability_id,
   liabilities.review_id,

@@ -1,4 +1,4 @@
--- The reviews of each day and source; the day is null where the time of mention is none that a review can have.
+-- The reviews of each day and source. The day is null if the time of mention is impossible.
 with dated as (
   select
     case when month is not null then {{ feedback.local_day('mention_time') }} end as day,

@@ -1,5 +1,5 @@
--- The reviews that are deleted, with what is known of them: the row that is still in the warehouse, or an older version
--- of it.
+-- The deleted reviews, with what is known about them from the row that is still in the warehouse, or from an older
+-- version.
 with kept as (
   select review_id, modified_time, mention_time, source, extracted_time
   from {{ ref('stg_feedback__review_rows') }}

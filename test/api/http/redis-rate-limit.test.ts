@@ -68,7 +68,7 @@ describe.skipIf(missingRedis !== undefined)('a limit in a real Redis', () => {
     )
     expect(ended).toEqual(ended.map(() => [0, null]))
     expect(times).toHaveLength(24)
-    // 23 intervals of 68 ms; with a limit of its own each process would need 5 intervals.
+    // 23 intervals of 68 ms. With separate limits, each process would need 5 intervals.
     expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(1000)
   })
 

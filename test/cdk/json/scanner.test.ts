@@ -14,7 +14,7 @@ const isJson = (bytes: Buffer): boolean => {
   }
 }
 
-/** Whether the bytes are one value between white space. */
+/** The bytes are one value between white space. */
 const isValue = (bytes: Uint8Array): boolean => {
   const scanner = createScanner(bytes)
   try {

@@ -148,7 +148,7 @@ describe('a service that repeatedly fails on a batch', () => {
   const failure = transientFailure('it answered 500')
   const unanswered: BatchAnswer = { _tag: 'Unanswered', reason: 'fails on it', failure }
 
-  /** Fails on the items that `isBad`; `sent`: each batch, and whether it was sent as suspect. */
+  /** Fails on the items for which `isBad` is true; `sent`: each batch, and if it was sent as suspect. */
   const failOn = (isBad: (item: number) => boolean) => {
     const sent: Array<readonly [ReadonlyArray<number>, boolean]> = []
     const write: TestSink['write'] = (items, isSuspect) => {

@@ -11,7 +11,7 @@ const refusal = { code: 'E7', message: 'no such location' }
 
 const isExport = (url: string): boolean => /\/v1\/(deleted-)?reviews$/.test(url)
 
-/** A service without rows, which tells `status` in a 200 where `isTold` says so. */
+/** A service without rows, which reports `status` inside a 200 response if `isTold` is true. */
 const telling =
   (status: object, isTold: (url: string, body: string) => boolean): Reply =>
   ({ url, body }, response) => {

@@ -20,7 +20,7 @@ const settings = (base_url: string, more: object = {}) => ({
   ...more,
 })
 
-/** The one answer of a check, which nobody ends: it has to give up by itself, as its message says. */
+/** A check that nobody ends: it has to give up by itself, as its message says. */
 const checking = async (config: object, program: ProgramName = 'source-feedback') => {
   const running = startProgram(program, ['check', '--config', writeTempFile(config)])
   const { stdout, signal } = await running.ended

@@ -40,7 +40,7 @@ const status = (message: string) => ({ status: { code: 'X', message } })
 
 type Reply = (seen: ReceivedRequest, response: ServerResponse) => void
 
-/** A service whose exports are empty, and whose other operations answer as told. */
+/** A service whose exports are empty, and whose other operations give this reply. */
 const beside = (reply: Reply) => (seen: ReceivedRequest, to: ServerResponse) =>
   seen.url.startsWith('/api/reputation/v1/reviews') || ofDeleted(seen)
     ? sendJson(to, 200, empty(seen))
@@ -71,7 +71,7 @@ describe('check asks for a row that it knows', () => {
   const now = Date.now()
   const at = (time: number) => new Date(time).toISOString()
   const rows = Array.from({ length: 30 }, (_, n) => review(n + 1, at(now - (40 - n) * 24 * hour)))
-  /** Serves what changed after the filter, which it reads so many milliseconds later, in the order of the rows. */
+  /** Serves the changes after the filter, which it reads the given milliseconds later, in the order of the rows. */
   const serve = (zone: number, all = rows) =>
     startServer((seen, to) => {
       const from = at(Date.parse(JSON.parse(seen.body).modifiedTimeFrom) + zone)

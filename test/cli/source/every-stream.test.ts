@@ -15,7 +15,7 @@ const dimensions = streams.flatMap(({ name, derivation }) =>
   derivation?._tag === 'dimension' || derivation?._tag === 'names' ? [name] : [],
 )
 
-/** In an order of its own, attributes too, so that only what is said counts. */
+/** Sorts the rows and their attributes, so that only their content counts. */
 const sorted = (rows: ReadonlyArray<Fields>): ReadonlyArray<string> =>
   rows.map((row) => printExact(Object.fromEntries(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1))))).sort()
 

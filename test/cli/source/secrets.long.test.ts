@@ -144,7 +144,7 @@ const said =
   (status: number) =>
   (verb: Verb): readonly [number, string, Verb] => [status, `${verb[1]}: ${verb[0]}`, verb]
 
-/** Says again all it was told, in every form, and what it knows of people, wherever a message may stand. */
+/** Repeats everything it was sent, in every form, and what it knows about people, wherever a message may appear. */
 const parrot = (status: number) => (seen: ReceivedRequest, response: ServerResponse) => {
   const all = [...personal, seen.body, JSON.stringify(seen.headers), ...told].join(' ')
   const said = { code: all, message: all }

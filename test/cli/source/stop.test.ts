@@ -58,7 +58,7 @@ it.concurrent.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
     const { stdout, signal: died } = await running.ended
     expect(died).toBe(signal)
     held.load(stdout)
-    // A run that was asked to stop says where it stands; one that was killed said so before.
+    // A run that was asked to stop prints its state; a killed one printed it before.
     expect(held.state()).not.toEqual([])
     expect(held.alive().length).toBeLessThan(7_000)
     const next = await runProgram('source-feedback', reading(held.state()))
@@ -69,8 +69,8 @@ it.concurrent.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
 )
 
 /**
- * Runs a command whose reader rests once so many bytes have come, until what we let wait is full in the middle of a
- * page, and asks it to stop there.
+ * Runs a command whose reader pauses after some bytes, until the buffers are full in the middle of a page, and asks it
+ * to stop there.
  */
 const stopWhileBlocked = (program: ProgramName, args: ReadonlyArray<string>, signal: NodeJS.Signals) =>
   new Promise<{ readonly stdout: string; readonly died: NodeJS.Signals | null; readonly status: number | null }>(

@@ -94,7 +94,7 @@ const findFaults = (review: Json): ReadonlyArray<string> =>
     () => [],
   )(Review.decode(review))
 
-// The null branch of a union fails beside the one that tells where; a bigint stands for a long number.
+// The null branch of a union fails beside the one that shows where; a bigint stands for a long number.
 const isFault = (last: t.ContextEntry | undefined): boolean =>
   last !== undefined &&
   last.type !== t.null &&

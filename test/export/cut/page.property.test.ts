@@ -15,9 +15,7 @@ const parseRecord = (json: Uint8Array): unknown =>
     return typeof value === 'bigint' || Number.isFinite(value) ? value : 'infinite'
   })
 
-/**
- * The paths of the texts that hold a replacement character, each of which the generator wrote as half a surrogate pair.
- */
+/** The paths of the texts with a replacement character, each of which the generator wrote as half a surrogate pair. */
 const replacedPaths = (value: unknown, path = ''): ReadonlyArray<string> => {
   if (typeof value === 'string') return value.includes('\ufffd') ? [path] : []
   if (typeof value !== 'object' || value === null) return []

@@ -319,7 +319,7 @@ describe('a cutter that is used twice at once', () => {
       readOffsets(row).contents?.elements.map(({ members: { id, response } }) => [id, response]),
     ]),
   })
-  /** Cuts the page alone, with a cutter of its own. */
+  /** Cuts the page alone, with a new cutter. */
   const cutAlone = (page: Uint8Array, hash: (text: string) => string) =>
     describePage(expectCut(createCutter({ ...reviewOptions, fields, actions: { 'contents.response': hash } })(page)))
 

@@ -81,7 +81,7 @@ const routeOf = (operation: keyof Api): AnyRoute => routesByName[operation] as A
 const call = (operation: keyof Api, input: unknown) =>
   (api[operation] as (input: unknown) => TE.TaskEither<ApiError, unknown>)(input)()
 
-/** Whether a request can be encoded: a form has no empty lists, and neither a form nor JSON keeps the sign of zero. */
+/** A request can be encoded: a form has no empty lists, and neither a form nor JSON keeps the sign of zero. */
 const isEncodable = (route: AnyRoute, input: unknown): boolean =>
   !printExactJson(input).includes('-0') &&
   (route.encoding === 'json' ||

@@ -30,7 +30,7 @@ const answer = (sql: string): ReadonlyArray<string> =>
     .split('\n')
     .filter((line) => line !== '')
 
-/** What target-postgres wrote: times in the zone of the server, deletions in a table of their own. */
+/** What target-postgres wrote: times in the server's zone, and deletions in a separate table. */
 const ofMeltano = ['--dialect', 'postgres', '--loader', 'meltano', '--time-zone', 'Asia/Kolkata']
 
 const realTables = loadedStreams.flatMap((stream) => [

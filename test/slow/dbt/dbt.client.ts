@@ -40,7 +40,7 @@ const expectSame = (found: Relations, without: ReadonlyArray<string> = []) => {
   const lines = (all: Relations) => Object.fromEntries(names.map((name) => [name, toComparable(all[name] ?? [])]))
   expect(lines(found)).toEqual(lines(wanted))
 }
-/** What depends on how deletions came: tombstones do not tell of those before the first read, and leave no source. */
+/** Depends on how deletions came: tombstones do not report those before the first read, and have no source. */
 const ofDeletions = ['deleted_reviews_current', 'deleted_reviews_by_source']
 const deletions = (all: Relations) =>
   toComparable(all.deleted_reviews_current ?? [], ['source_id', 'source_name', 'mention_time'])
@@ -88,7 +88,7 @@ const regions = [
 ]
 
 const models = [...marts, ...scorecards]
-/** Words of patients, which a warehouse has only where it asks for them. */
+/** Words of patients, which a warehouse has only if it requests them. */
 const withoutText = ['justification', 'answer']
 
 /**
@@ -143,7 +143,7 @@ it("runs over Airbyte's tables with every version and every tombstone appended, 
   ).toBe('t|t\n')
   await project.runSection('Over tables of Airbyte')
   const found = await project.readRows('postgres', 'analytics', relations)
-  // Tombstones tell of deletions since the first read alone.
+  // Tombstones report only deletions since the first read.
   const known = new Set((found.deleted_reviews_current ?? []).map((row) => row.review_id))
   expect(deletions(found)).toEqual(
     deletions({

@@ -76,9 +76,7 @@ export const feedbackDamages: ReadonlyArray<(row: Feedback, draw: Draw) => Reado
   (row, draw) => [row, { ...row, id: String(1 + draw(1_000)) }],
 ]
 
-/**
- * A damage to the content of a review: the column that is named, whether a review can have it, and the review with it.
- */
+/** A damage to the content of a review: the affected column, if a review can have it, and the damaged review. */
 export type ContentDamage = readonly [
   column: string,
   has: (review: ServedRecord) => boolean,

@@ -29,7 +29,7 @@ export type EmulatedAnswers = ReadonlyArray<ReadonlyArray<ReadonlyArray<Readonly
 export type Emulator = {
   readonly dialect: string
   readonly name: string
-  /** Whether what it needs is here: test/slow/dbt.sh says what is not. */
+  /** Everything that it needs is installed; test/slow/dbt.sh says what is missing. */
   readonly isHere: boolean
   /**
    * How many random damages it finds in reasonable time, and how many to the content of rows, whose statements are

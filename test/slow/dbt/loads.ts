@@ -176,7 +176,7 @@ export type LoadedService = {
   readonly close: () => Promise<void>
 }
 
-/** Starts a sandbox with so many reviews and PostgreSQL, and runs these loaders before and after changes. */
+/** Starts a sandbox with this many reviews and PostgreSQL, and runs these loaders before and after changes. */
 export const loadChangingService = async (
   reviews: number,
   loaders: ReadonlyArray<LoaderName>,

@@ -22,8 +22,8 @@ export const startAnswering = (
 }
 
 /**
- * Runs a Python program, a path and its arguments, as a process of its own; these modules are imported once for all
- * that follow.
+ * Runs a Python program, given by path and arguments, as a separate process. The given modules are imported once for
+ * all following programs.
  */
 export type Python = (
   program: string,

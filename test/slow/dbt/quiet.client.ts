@@ -29,7 +29,7 @@ const run = async (...given: Parameters<typeof runCommand>): Promise<string> => 
   return stdout
 }
 
-/** A table, and how an audit is told of it. */
+/** A table, and how to describe it to an audit. */
 type Loaded = {
   readonly config: string
   readonly state: string
@@ -69,7 +69,7 @@ const syncSnapshot = async (sandbox: Service): Promise<Loaded> => {
 
 let tableCount = 0
 
-/** As Airbyte's destination appends: a row a record, deletions as records of their own. */
+/** Appends like Airbyte's destination: one row for each record, with deletions as separate records. */
 const appendToPostgres = async (sandbox: Service): Promise<Loaded> => {
   const settings = { entities: undefined, page_size: 100, deletes: 'tombstones' }
   const config = writeTempFile(sandboxConfig(sandbox, settings))

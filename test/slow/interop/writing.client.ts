@@ -70,7 +70,9 @@ const program = (name: string, lines: ReadonlyArray<string>): string => {
   return path
 }
 
-/** Runs a client to its end, or kills it and all it started once the sandbox has taken so many batches of visits. */
+/**
+ * Runs a client to its end, or kills it and all it started once the sandbox has received this many batches of visits.
+ */
 const client = (
   command: string,
   args: ReadonlyArray<string>,

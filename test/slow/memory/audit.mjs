@@ -5,9 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pagesOf } from './pages.mjs'
 
-/**
- * Audits so many reviews in each way, and fails where one needs more memory than docs/proof.md says, or more requests.
- */
+/** Audits this many reviews in each way. Fails if one needs more memory, or more requests, than docs/proof.md says. */
 const total = Number(process.argv[2])
 const maxPeak = 360
 const maxRequests = 1.25 * Math.ceil(total / 1000)

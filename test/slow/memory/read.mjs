@@ -52,7 +52,7 @@ let last = 0
 let rest = ''
 const mark = Buffer.from('\n{"type":"RECORD"')
 child.stdout.on('data', (chunk) => {
-  // A process that has ended tells no peak any more.
+  // A process that has ended no longer reports a peak.
   last = peak() || last
   const text = Buffer.concat([Buffer.from(rest, 'latin1'), chunk])
   for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1)) records += 1

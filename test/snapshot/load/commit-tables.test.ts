@@ -22,7 +22,7 @@ import {
   useTables,
 } from '../../support/snapshot-tables'
 
-/** What a load of `to` has received: these records, of so many in the run. `id`: of its load. */
+/** What a load of `to` has received: these records, and the total number in the run. `id`: that of its load. */
 const newChange = (id: number, to: Table, texts: ReadonlyArray<string>, more: Partial<Change> = {}): Change => {
   const spool = createSpool(':memory:')
   for (const text of texts) spool.add({ json: Buffer.from(text) }, 60_000_000)
@@ -301,9 +301,7 @@ describe('a commit in parts', () => {
   const tables = [reviews, contentsById, pairs]
   const records = (json: (id: number, minute: number) => string, ...minutes: ReadonlyArray<number>) =>
     minutes.flatMap((minute) => upTo(800).map((id) => json(id, minute)))
-  /**
-   * 800 reviews in two versions each, of which every other one has a child in its newer version; and rows of no review.
-   */
+  /** 800 reviews in two versions each, every other one with a child in its newer version; and rows without a review. */
   const newChanges = () => {
     const first = newChange(1, reviews, records(reviewJson, 5, 6), {
       state: '{"n":1}',

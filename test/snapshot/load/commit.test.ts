@@ -68,7 +68,10 @@ const readAll = async ({ db }: Snapshot) => {
   return rows
 }
 
-/** Counts the commits, and the connections freed after parts of them. `fails`: whether this one rejects. */
+/**
+ * Counts the commits, and the connections freed after parts of them. `fails`: returns true for a commit that is to
+ * reject.
+ */
 const watchCommits = ({ db }: Snapshot, fails: (commit: number) => boolean = () => false) => {
   const counts = { commits: 0, releases: 0 }
   const watched: Database = {

@@ -84,7 +84,7 @@ const valueSql = (type: ColumnType, column: string): string => {
   return type === 'JSON' ? column : `to_json(${column})`
 }
 
-/** The rows of every table of which no record is the source, value by value. */
+/** The rows of every table that come from no record, value by value. */
 const listForeignRows = async ({ db }: Snapshot, emitted: ReadonlyMap<string, ReadonlyArray<string>>) => {
   const foreign: string[] = []
   for (const { name, columns } of await listStreamTables(db)) {
@@ -150,7 +150,7 @@ const loadBoth = async (
   )
 }
 
-/** The states tell when the runs were, which are two. */
+/** The states include the times of the runs, of which there are two. */
 const hashTables = async (snapshot: Snapshot) =>
   (await hashContent(snapshot)).tables.filter(({ table }) => table !== '_state')
 

@@ -47,7 +47,7 @@ describe('where the rows of a stream go', () => {
   const known = (generation: number, refreshing: boolean, hasState: boolean): StreamMetadata => ({
     ...{ stream: 'things', key: ['id'], generation, refreshing, hasState },
   })
-  /** Generation, the least that stays, and whether the state is deleted. */
+  /** The generation, the lowest one that stays, and if the state is deleted. */
   type Expected = readonly [generation: number, minimum: number, resets: boolean]
   it.each<[StreamInfo['syncMode'], LoadOptions, StreamMetadata | undefined, Expected]>([
     ['incremental', {}, undefined, [0, 0, false]],

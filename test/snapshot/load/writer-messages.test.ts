@@ -141,7 +141,7 @@ describe('the work of a run', () => {
     }
     const writer = await createSnapshotWriter({ db: { ...db, withMemory } }, { now: () => 0 })
     const clock = vi.spyOn(performance, 'now')
-    /** Whether other work has its turn while a message is written at this time. */
+    /** Returns true if other work gets a turn while a message is written at this time. */
     const hasTurn = async (millis: number) => {
       clock.mockReturnValue(millis)
       let turned = false
@@ -595,7 +595,7 @@ describe('a table in versions', () => {
 })
 
 describe('a commit of many records begins', () => {
-  /** A stream with so many columns, and the commits that begin while so many more of these records are written. */
+  /** Opens a stream with this many columns. Returns the commits that begin while this many more records are written. */
   const openStream = async (columns: number, json: string) => {
     const { db } = await openMemorySnapshot()
     const commits: string[] = []

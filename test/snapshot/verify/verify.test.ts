@@ -43,7 +43,7 @@ const locatedReview = (id: number, minute: number) =>
     contents: [{ id: 1 }, { id: 2 }],
   })
 
-/** Reviews 1 to 4, of which 4 is deleted and each other one has two contents. */
+/** Reviews 1 to 4; 4 is deleted, and each other one has two contents. */
 const buildSnapshot = async (): Promise<Snapshot> => {
   const snapshot = await openMemorySnapshot()
   await writeMessages(snapshot, [
@@ -310,7 +310,7 @@ describe('verify', () => {
   })
 
   it('does not answer a check whose columns have other types, and says why', async () => {
-    // A query that fails ends the transaction that it runs in, so each damage needs a file of its own.
+    // A failing query ends its transaction, so each damage needs a separate file.
     const unanswered = async (sql: string) => {
       const damaged = await buildSnapshot()
       await damaged.db.run(sql)

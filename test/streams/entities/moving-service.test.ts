@@ -77,7 +77,7 @@ describe.each([commentsStream, transparencyReviewsStream])('$name of a service t
         service.stopChanges()
         service.advanceClock(60_000)
         expect((await destination.run(stream, source)).failures).toEqual([])
-        // A deleted row stays at the destination: the service does not tell of it.
+        // A deleted row stays at the destination, since the service does not report it.
         const held = [...destination.rows].filter(([key]) => !service.deleted().has(key))
         expect(new Map(held.sort())).toEqual(new Map([...service.truth()].sort()))
         service.advanceClock(3_600_000)

@@ -15,7 +15,7 @@ from (
   {{ feedback.json_items(ref('stg_feedback__reviews'), ['review_id'], 'contents') | indent(2) }}
 ) as contents
 {%- else %}
--- The table has no position; the service numbers the contents of a review in their order.
+-- The table has no position, but the service numbers the contents of a review in order.
 select contents.*, row_number() over (partition by contents.review_id order by contents.content_id) - 1 as position
 from (
   {{ feedback.current_parts('review_contents', ['review_id', 'content_id'], [

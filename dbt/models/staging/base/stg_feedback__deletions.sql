@@ -1,5 +1,5 @@
--- The last deletion of each review that was ever deleted, restored ones too: of the stream `deleted_reviews` and of
--- tombstones.
+-- The last deletion of each review that was ever deleted, including restored ones, from the stream `deleted_reviews`
+-- and from tombstones.
 with deletions as (
   select review_id, deleted_time, deleted_time as reported_time
   from (

@@ -1,4 +1,4 @@
--- Every row of the table `reviews` with typed columns: versions that an append keeps, and tombstones.
+-- Every row of the table `reviews` with typed columns, including the versions that an append keeps, and tombstones.
 {{ feedback.read_stream(
   'reviews',
   [

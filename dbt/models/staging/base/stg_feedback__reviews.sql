@@ -1,5 +1,5 @@
--- The newest version of each review that is not deleted. The later of a review and its deletion counts, at the same
--- instant the review.
+-- The newest version of each review that is not deleted. The later of a review and its deletion counts; if both have
+-- the same time, the review does.
 with versions as (
   select
     review_rows.*,

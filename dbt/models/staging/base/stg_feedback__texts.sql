@@ -1,5 +1,5 @@
--- What reviewers wrote, a line for each response. A number, or the answer to a rating question, is left out unless the
--- question is a free one.
+-- What reviewers wrote, one line for each response. A number, or the answer to a rating question, is left out unless
+-- the question is a free-form one.
 {%- set number = '[-+]?[0-9]+([.,][0-9]+)?[[:space:]]*(%|(/|of|out of)[[:space:]]*[0-9]+)?' %}
 {%- set rating_types = 'rating|scale|score|nps|number|numeric|rank|slider' %}
 with responses as (
