@@ -246,7 +246,7 @@ describe('packaging', () => {
   })
 })
 
-it('one version stands everywhere: in labels, metadata, the dbt package and the commands of the documents', () => {
+it('the version is the same everywhere: in labels, metadata, the dbt package and the commands of the documents', () => {
   expect(() => execFileSync(process.execPath, ['scripts/versions.mjs', '--check'], { cwd: root })).not.toThrow()
 })
 

@@ -51,7 +51,12 @@ describe('a release that must not be made', () => {
       [],
       /not pinned: no ARG BASE_DIGEST/,
     ],
-    ['from half of a digest', () => undefined, ['--base-digest', 'sha256:abc'], /not pinned: sha256:abc is no digest/],
+    [
+      'from half of a digest',
+      () => undefined,
+      ['--base-digest', 'sha256:abc'],
+      /not pinned: sha256:abc is not a digest/,
+    ],
     [
       'of a private package',
       () => edit('package.json', '"license"', '"private": true, "license"'),
@@ -108,9 +113,9 @@ describe('a base image with an old Node.js', () => {
     ['v25.99.0', /no floor/],
     ['v26.12.0', /older than 26\.12\.1/],
     ['v26.13.0', undefined],
-    ['', /no version/],
-    ['v24.22.1-rc.1', /no version/],
-  ])('is told by its version: %s', async (version, problem) => {
+    ['', /not a version/],
+    ['v24.22.1-rc.1', /not a version/],
+  ])('is detected by its version: %s', async (version, problem) => {
     const { findNodeProblem } = await import(join(root, 'scripts/node-floor.mjs'))
     const found = findNodeProblem(version)
     if (problem === undefined) expect(found).toBeUndefined()
@@ -124,7 +129,7 @@ describe('a base image with an old Node.js', () => {
   })
 })
 
-it('npm version writes a new version wherever the old one stands', () => {
+it('npm version writes a new version wherever the old one is', () => {
   execFileSync('npm', ['version', '--no-git-tag-version', '9.8.7-rc.1'], { cwd: clone })
   const changed = git('diff', '--name-only').split('\n')
   expect(changed).toEqual(

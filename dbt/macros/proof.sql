@@ -188,9 +188,9 @@ where found.all_rows > audits.sent_records
 
 {#
   The table has exactly the reviews that `feedback audit --seed` read from the service, in the same versions. Each row
-  of the result is a bucket of ids that differs. `expected`: the seed. `rows`: one: a row for each review; newest: every
-  version is kept and the newest counts; parts: several rows of the newest version. `deleted_column`: marks deleted rows. `deletions`:
-  the relation of deleted_reviews, if those rows are still in the table.
+  of the result is a bucket of ids that differs. `expected`: the seed. `rows`: one: a row for each review; newest:
+  every version is kept and the newest counts; parts: several rows of the newest version. `deleted_column`: marks
+  deleted rows. `deletions`: the relation of deleted_reviews, if those rows are still in the table.
 #}
 {% test feedback_equals_service(
   model,

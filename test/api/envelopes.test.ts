@@ -64,7 +64,7 @@ describe('an answer in JSON', () => {
     expect(E.isRight(decode({ body: Buffer.from(text) }))).toBe(true)
   })
 
-  it('that is not UTF-8 still tells that the token expired', () => {
+  it('that is not UTF-8 still shows that the token expired', () => {
     const text = '{"status":{"code":401,"message":"jeton expir\xe9"}}'
     expect(reviewsResponse(t.unknown, t.unknown).decode(body(text))).toMatchObject({
       left: { _tag: 'Application', code: '401' },

@@ -26,7 +26,7 @@ describe('deleteStatement', () => {
     expect(deleteStatement(table(true, 'number'), differences.slice(0, 3))).toBe('DELETE FROM t WHERE "id" IN (9);\n')
   })
 
-  it('finds ids in texts as the audit does, also those that are no number', () => {
+  it('finds ids in texts like the audit, including ids that are not numbers', () => {
     const extra = [{ id: '007 b', difference: 'extra', isBehind: false }, ...differences.slice(3)]
     expect(deleteStatement(table(false, 'text'), extra)).toBe(
       `DELETE FROM t WHERE TRIM("id") IN ('007 b');\nDELETE FROM t WHERE "id" IS NULL OR TRIM("id") = '';\n`,

@@ -203,7 +203,7 @@ describe('mapFeedFailure', () => {
 describe('flatMapFeed', () => {
   const repeat = (count: number): ReadonlyArray<string> => Array.from({ length: count }, (_, i) => `${count}.${i}`)
 
-  it('yields no item, one or several in place of each, in order', async () => {
+  it('yields none, one or several items for each, in order', async () => {
     const items = await collectItems(flatMapFeed(repeat)(feedOf<string, number>(E.right(2), E.right(0), E.right(1))))
     expect(items).toEqual([E.right('2.0'), E.right('2.1'), E.right('1.0')])
   })
@@ -230,7 +230,7 @@ describe('flatMapFeedEither', () => {
   const toParts = (count: number): E.Either<string, ReadonlyArray<number>> =>
     count < 0 ? E.left(`refused ${count}`) : E.right(Array.from({ length: count }, (_, i) => i))
 
-  it('yields no item, one or several in place of each, in order', async () => {
+  it('yields none, one or several items for each, in order', async () => {
     const items = await collectItems(
       flatMapFeedEither(toParts)(feedOf<string, number>(E.right(1), E.right(0), E.right(2))),
     )

@@ -111,7 +111,7 @@ const contentOf = (messages: ReadonlyArray<Message>) => {
 const table: ReadonlyArray<Protocol> = [...Object.values(protocols), toy]
 
 describe.each(table.map((protocol) => [protocol.name, protocol] as const))('the protocol %s', (_, protocol) => {
-  it('carries the records, states and ends of a run; the input alone tells which protocol it is', async () => {
+  it('carries the records, states and ends of a run; the input alone shows which protocol it is', async () => {
     const written: Array<Message> = []
     for await (const message of readMessages()) written.push(message)
     const catalog = streams.map((stream) => toConfiguredStream(stream, 'incremental'))

@@ -83,7 +83,7 @@ describe('states and catalogs of any form', () => {
     )
   })
 
-  it('text that is no JSON is reported by its position, without a quote', () => {
+  it('text that is not JSON is reported by its position, without a quote', () => {
     let refusedCount = 0
     fc.assert(
       fc.property(fc.json(), fc.nat(), fc.string({ minLength: 1, maxLength: 3 }), (json, at, more) => {

@@ -321,7 +321,7 @@ describe('feedback audit', () => {
       })
     })
 
-    it('ends with 78 where the file is not an answer, and with 2 where the command line is wrong', async () => {
+    it('ends with 78 if the file is not an answer, and with 2 if the command line is wrong', async () => {
       expect(await judge('')).toMatchObject({ status: 78, stdout: '' })
       expect(await judge('ERROR: relation "reviews" does not exist')).toMatchObject({ status: 78, stdout: '' })
       expect(await runCommand(auditCommand, ['--answer', path('no-such-file')])).toMatchObject({

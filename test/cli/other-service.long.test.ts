@@ -53,7 +53,7 @@ const countReviews = async (): Promise<number> => {
   return count
 }
 
-it('a snapshot and a state are refused by another service, and started anew or continued on request', async () => {
+it('a snapshot and a state are refused by another service, and started over or continued on request', async () => {
   expect(await sync('trial.json')).toMatchObject({ status: 0 })
   expect(await sync('again.json')).toMatchObject({ status: 0 })
 

@@ -218,7 +218,7 @@ describe('the exit status of feedback', () => {
     expect((await run('feedback', args)).status).toBe(status)
   })
 
-  it('stands in one table of running.md, with those of signals', () => {
+  it('is in the same table of running.md as those of signals', () => {
     const page = readFileSync(join(__dirname, '../../docs/running.md'), 'utf8')
     const section = page.slice(page.indexOf('## Exit status'))
     const statuses = [...section.matchAll(/^\| (\d+) \|/gm)].map(([, status]) => Number(status))

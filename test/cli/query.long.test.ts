@@ -208,7 +208,7 @@ describe('--format', () => {
       1 AS "a|b", 'x,"y"' || chr(10) || '=1' AS t, NULL AS n, '' AS e, {'k': [1.5]} AS s, chr(27) || '[2J' AS c,
       '=1+1' AS f`
 
-  it('csv quotes what must be quoted, and tells null from an empty text', async () => {
+  it('csv quotes what must be quoted, and distinguishes null from an empty text', async () => {
     const { stdout } = await query('--format', 'csv', awkward)
     expect(stdout).toBe('a|b,t,n,e,s,c,f\n1,"x,""y""\n=1",,"","{""k"":[1.5]}",\u001b[2J,=1+1\n')
   })
@@ -628,7 +628,7 @@ describe('without SQL, on a terminal', () => {
     expect(shown).not.toContain('Error')
   })
 
-  it('takes a question with its options, and a name that is none is told', async () => {
+  it('takes a question with its options, and reports a name that does not exist', async () => {
     const shown = await readShown(
       `source-mix;${enter}`,
       `source-mix --source "No Such" --limit 1${enter}`,

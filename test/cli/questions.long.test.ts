@@ -290,7 +290,7 @@ describe('a question', () => {
     [['task-ageing', '--regions', join(folder, 'none.csv')], 78, 'none.csv'],
     [['task-ageing', '--source', 'Gogle'], 0, 'No row of review_tasks_open has the source Gogle. Did you mean Google?'],
     [['task-ageing', '--source', "x' OR true --"], 0, "No row of review_tasks_open has the source x' OR true --."],
-  ])('that is wrong is told so: %j', async (args, status, expected) => {
+  ])('that is wrong is reported: %j', async (args, status, expected) => {
     const outcome = await runCommand(queryCommand, ['--db', db, ...args], { fail: personConventions.reportFailure })
     expect(outcome.status).toBe(status)
     expect(outcome.stderr).toContain(expected)

@@ -131,7 +131,7 @@ describe('feedback snapshot', () => {
     expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual([content, 0o644])
   })
 
-  it('writes a new file by any name, and in place of an empty one', async () => {
+  it('writes a new file with any name, and replaces an empty one', async () => {
     for (const file of [path('new.csv'), written('empty.csv', ''), written('empty.duckdb', '')]) {
       expect(await runCommand(snapshotCommand, ['--db', file, '--catalog', catalog], messages)).toMatchObject({
         status: 0,
@@ -175,7 +175,7 @@ describe('feedback snapshot', () => {
       )
   })
 
-  it('refuses a catalogue that is no DuckDB file, and storage that a lake cannot use', async () => {
+  it('refuses a catalogue that is not a DuckDB file, and storage that a lake cannot use', async () => {
     const json = written('catalogue.json', '{"a":1}')
     const open = async (...args: string[]) => (await runCommand(stateCommand, ['export', ...args])).stderr
     expect(await open('--lake', `ducklake:${json}`)).toContain('the file is not the catalogue of a lake')

@@ -29,7 +29,7 @@ const writeConfig = ({ url, accessToken }: Pick<Sandbox, 'url' | 'accessToken'>,
   })
 
 describe('feedback sync', () => {
-  it('skips the streams that have nothing to read, says so once, and tells which has no cursor', async () => {
+  it('skips the streams that have nothing to read, says so once, and names the one without a cursor', async () => {
     const config = writeConfig(await startSmallSandbox())
     const { status, stdout, stderr } = await run([
       ...['sync', '--config', config, '--db', newTempPath('duckdb')],

@@ -37,7 +37,7 @@ describe('sync with a wrong base_url', () => {
     expect(await countReviews(db)).toBeGreaterThan(0)
   })
 
-  it('is not what an answer to another request tells, as from a cache', async () => {
+  it('is not shown by an answer to another request, as from a cache', async () => {
     const echoing = await startServer((_seen, to) => sendJson(to, 200, { reviews: [], filter: { offset: 3 } }))
     const config = sandboxConfig({ ...(await startSmallSandbox()), url: echoing.url })
     const first = await sync(config, newTempPath('duckdb'), '--select', 'reviews')

@@ -36,7 +36,7 @@ describe('a page of an export', () => {
     })
   })
 
-  it('without content (204) has no rows, or is one behind the last', async () => {
+  it('without content (204) has no rows, or comes after the last', async () => {
     const noContent: RawResponse = { body: Buffer.of(), hasNoContent: true }
     expect(await fetchOnce({ ...request, offset: 0 }, noContent)).toMatchObject({ right: { rows: [] } })
     expect(await fetchOnce(request, noContent)).toMatchObject({ left: { _tag: 'Http', status: 204 } })

@@ -80,7 +80,7 @@ describe.each<[string, ApiError]>([
   ['an error with status 200', inBody('TOO_DEEP')],
   ['a code with status 200', inBody('5030', 'offset 503 is too deep')],
 ])('an offset that the service refuses with %s', (_, refusal) => {
-  test('behind the last row is an empty page', async () => {
+  test('after the last row is an empty page', async () => {
     for (const concurrency of [1, 4]) {
       const service = quiet(200)
       let refused = 0
@@ -135,7 +135,7 @@ test.each<[string, ApiError]>([
   expect(failure?.message).toMatch(new RegExp(`^export reviews: .*${error._tag === 'Http' ? name : `code ${name}`}`))
 })
 
-test('a token that expires while the list is read is no empty page', async () => {
+test('a token that expires while the list is read is not an empty page', async () => {
   const service = quiet(200)
   let expired = false
   const fetch: FetchPage = (request) => {

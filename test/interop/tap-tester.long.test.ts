@@ -142,7 +142,7 @@ describe('the tap', () => {
   })
 
   it.each(['reviews', 'sync_audit'])(
-    'interrupted_sync: tells what it has sent behind all streams, also where %s was interrupted',
+    'interrupted_sync: reports what it has sent after all streams, even if %s was interrupted',
     async (name) => {
       const discovered: ReadonlyArray<SingerStream> = JSON.parse(
         (await runTap({ config: { audit: true }, flags: ['--discover'] })).stdout,

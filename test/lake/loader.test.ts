@@ -78,7 +78,7 @@ describe('a commit into a lake', () => {
     lake.db.close()
   })
 
-  it('changes nothing where it fails, and leaves no table of its own', async () => {
+  it('changes nothing if it fails, and leaves no table behind', async () => {
     const { lake } = await watch((sql) => {
       if (/INSERT INTO _loads_log VALUES/.test(sql)) throw new Error('stopped here')
     })

@@ -34,7 +34,7 @@ it.each([
   expect(readdirSync(ended.folder).sort()).toEqual(['exitCode.txt', 'jobOutput.json'])
 })
 
-it('evaluates the entrypoint: arguments of its own come before those of the command', async () => {
+it('evaluates the entrypoint: its own arguments come before those of the command', async () => {
   const container = startContainer({ verb: 'spec', connector: { entrypoint: 'echo "two  words"', config: {} } })
   const lines: string[] = []
   for await (const line of container.lines) lines.push(line)

@@ -94,7 +94,7 @@ describe('pages that do not join', () => {
         expect(read.size, `${from} and ${to}`).toBe(190)
       }
   })
-  test('come of rows that move in front of the reader, in place of rows that are deleted', async () => {
+  test('come from rows that move ahead of the reader, replacing deleted rows', async () => {
     const moved = [...all.slice(60, 62)]
     const rows = all
       .map((row, i) => (i === 30 ? moved[0] : i === 44 ? moved[1] : row) ?? row)
@@ -123,11 +123,11 @@ test('pages asked for ahead that are older than the one in front of them are ask
     }
 })
 
-describe('a read that goes on', () => {
+describe('a read that continues', () => {
   const list = testRows(3000)
   const stopped = () => readAll(reviewList(serve(() => list)), { concurrency: 4 }, {}, (_, items) => items === 38)
 
-  test('asks for the page behind the last one, and sends nothing again', async () => {
+  test('asks for the page after the last one, and sends nothing again', async () => {
     const before = await stopped()
     const after = await readAll(reviewList(serve(() => list)), {}, goOnFrom(before))
     expect(after.requests[0]?.offset).toBe(1520)

@@ -14,7 +14,7 @@ test.each([0.0015, 0.1, 0.5])(
   },
 )
 
-test('reviews without a mention time are not looked for where there are none', async () => {
+test('reviews without a mention time are not searched for if there are none', async () => {
   const countRequests = async (rows: number, unmentioned: number) => {
     const service = simulateExport({ ...stableTraits, rows, order: 'random', unmentioned }, 1)
     await readService(service, { limit: 1000 })

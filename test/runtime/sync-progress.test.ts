@@ -84,7 +84,7 @@ describe('progress', () => {
   it.each([
     ['oldest', [0, 60] as const, [60, 65, 70]],
     ['newest', [40, 100] as const, [40, 35, 30]],
-  ])('goes on from where the run before stopped: %s first', async (_, earlier, days) => {
+  ])('continues where the previous run stopped: %s first', async (_, earlier, days) => {
     const steps = days.map((at) => [5_000, records('reviews', at)] as const)
     const { lines } = await report(['reviews'], steps, earlier)
     expect(lines).toEqual([
@@ -114,7 +114,7 @@ describe('progress', () => {
     expect(lines.at(-1)).toBe('reviews: 300 rows, 10/s')
   })
 
-  it('begins anew with the next scan', async () => {
+  it('restarts with the next scan', async () => {
     const { lines } = await report(['reviews', 'deleted_reviews'], [[0, records('deleted_reviews', 3, 7)]])
     expect(lines.slice(-2)).toEqual(['deleted_reviews: 0 rows', 'deleted_reviews: 7 rows'])
   })
@@ -158,7 +158,7 @@ describe('progress', () => {
     ])
   })
 
-  it('tells streams apart by their reader', () =>
+  it('distinguishes streams by their reader', () =>
     expect(new Set(streams.map(({ reader, cursor }) => `${reader.name} ${O.isSome(cursor)}`)).size).toBeLessThan(
       streams.length,
     ))

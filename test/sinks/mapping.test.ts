@@ -65,7 +65,7 @@ describe('the attributes of a record', () => {
     expect(item).toEqual({ ...sent, age: 5 })
   })
 
-  it('are told by a dry run, names of columns and no value', async () => {
+  it('are listed by a dry run: names of columns but no values', async () => {
     const { notes } = await prepareVisit({ ...visit, phone: '555' }, { email: 'mail' }, { dryRun: true })
     expect(notes).toEqual(['users: sends name, email (column mail), visitRecordId, locationCode, npi.'])
   })

@@ -302,7 +302,7 @@ describe('what is read back', () => {
       'info locations: 1 read back: 1 as sent, 0 different, 0 missing, 0 still ' +
         'active. Not compared, since the list does not show them: products, profiles.',
     ],
-  ])('is told: %s', (_, location, before, after, isDelayed, text) => {
+  ])('is reported: %s', (_, location, before, after, isDelayed, text) => {
     expect(readBack([location], before, after)).toEqual([isDelayed, text])
   })
 })

@@ -39,7 +39,7 @@ describe('a visit', () => {
       },
     )
 
-    it('is sent for an npi that has not ten digits, which is told once and not quoted', async () => {
+    it('is sent if its npi does not have ten digits, with one warning that does not quote it', async () => {
       const warnings: string[] = []
       const target = createTestTarget({ dryRun, warn: (text) => warnings.push(text) })
       const prepare = (await openSink(visitRecordSink, target)).prepare(stream)

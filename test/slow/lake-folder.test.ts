@@ -168,7 +168,7 @@ it('compares versions of which one between was expired', async () => {
   await expect(compare(lake, first + 1, last)).rejects.toThrow('has no such version')
 })
 
-it('compares versions between which a table was dropped and made anew, and those before the first table', async () => {
+it('compares versions between which a table was dropped and created again, and those before the first table', async () => {
   const lake = newLake()
   const first = await useLake(lake, 'write', async (snapshot) => {
     await claimSnapshot(snapshot, service('http://a.example'), 'refuse')
@@ -201,7 +201,7 @@ const readShare = (lake: string, index: number, count = 2, now = emittedAt) =>
 const openWhole = (lake: string) =>
   useLake(lake, 'write', (snapshot) => openLakeStates(snapshot, undefined, 'incremental', none, emittedAt))
 
-it('starts the shares of its backfill anew with another service', async () => {
+it('starts the shares of its backfill over with another service', async () => {
   const lake = newLake()
   const share = { index: 0, count: 2 }
   const read = (address: string) =>
@@ -303,7 +303,7 @@ it.each<[KeptVersions, number, number]>([
   // Versions that ended years ago according to the service, and some that ended since.
   [{ days: 1 }, 50, 49],
   [{ days: 100_000 }, 104, 103],
-])('keeps the versions of rows that it is told to: %j', async (kept, versions, removable) => {
+])('keeps the requested versions of rows: %j', async (kept, versions, removable) => {
   const lake = newLake()
   await writeReviews(lake, ...many)
   await writeReviews(lake, ...many.slice(0, 3), ...many.map((text) => text.replace('00:01:00', '00:02:00')))

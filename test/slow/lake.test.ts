@@ -464,7 +464,7 @@ describe('a lake in PostgreSQL and S3', () => {
     await closeSnapshot(snapshot)
   })
 
-  it('tells what is wrong, and no secret', async () => {
+  it('says what is wrong, without secrets', async () => {
     const service = await startService(50)
     const config = writeConfig(service)
     const lake = newLake('refused')
@@ -695,7 +695,7 @@ describe('a lake in PostgreSQL and S3', () => {
     await service.stop()
   })
 
-  it('erases nobody as a user whom PostgreSQL does not let write the catalogue anew', async () => {
+  it('erases nobody as a user whom PostgreSQL does not let rewrite the catalogue', async () => {
     const service = await startService(50)
     const lake = newLake('owned')
     await feedbackWell('sync', '--config', writeConfig(service), ...lake)

@@ -400,7 +400,7 @@ describe('feedback forget', () => {
     expect(await readFormat()).toBe('4')
   })
 
-  it('says which record is no JSON, as it does where nothing was forgotten', async () => {
+  it('says which record is not JSON, as if nothing was forgotten', async () => {
     const path = newTempPath('duckdb')
     await load(path, messagesOf([gone, other], 1))
     await forget(path, { reviews: [String(gone.id)] })

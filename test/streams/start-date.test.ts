@@ -124,7 +124,7 @@ describe('a state', () => {
   })
 })
 
-it('the time of the service is that of its first answer, or of the clock here where it does not tell it', async () => {
+it('the time of the service is that of its first answer, or of the local clock if it sends none', async () => {
   const answers = [{ servedAt: year25 }, { servedAt: year26 }]
   const told = watchServiceTime(
     () => TE.right<never, { servedAt?: number }>(answers.shift() ?? {}),

@@ -243,7 +243,7 @@ test('a proxy that is down is named, and no variable means nothing to it', async
   }
 })
 
-test('a proxy that is spoken to in TLS, and speaks none, is told apart from the service', async () => {
+test('a proxy that is addressed over TLS but does not support it is distinguished from the service', async () => {
   const plain = net.createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
   await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void plain.close())

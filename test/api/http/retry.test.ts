@@ -149,7 +149,7 @@ test.each<[string, ReadonlyArray<ApiError>, number, ReadonlyArray<number>]>([
 test.each([
   ['by its status', http(429)],
   ['in a body', application('429')],
-])('requests told %s to wait go on, a minute apart at most, until the longest wait is used up', (_, limit) => {
+])('requests asked %s to wait continue, at most a minute apart, until the longest wait is used up', (_, limit) => {
   const all = delaysAfter([limit], 1)
   expect(all.slice(0, 8)).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000])
   expect(Math.max(...all)).toBe(60_000)

@@ -296,7 +296,7 @@ describe('a request that meets faults', () => {
     },
   )
 
-  test('says until when it waits for a rate limit told in a body', async () => {
+  test('says until when it waits for a rate limit reported in a body', async () => {
     const service = await startServer(tellFirst(1, { code: 429 }, { 'Retry-After': '30' }))
     const until: number[] = []
     const { send, clock } = startClient(service.url, {}, { onWait: (time) => until.push(time) })

@@ -119,7 +119,7 @@ test.each([
   ['a time that has passed', { expiresIn: '2019-10-01 17:44:46' }, true],
   ['a time far ahead', { expiresIn: '2999-10-01T17:44:46Z' }, true],
 ])(
-  'a token whose expiry is %s is renewed after 25 minutes, which is told once where it was given',
+  'a token whose expiry is %s is renewed after 25 minutes, and logs that once if one was given',
   async (_, rest, told) => {
     const { source, notices, pass } = await createTokens((_, response, count) =>
       sendJson(response, 200, { accessToken: `t${count}`, ...rest }),

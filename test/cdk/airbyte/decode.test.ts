@@ -70,7 +70,7 @@ describe('Airbyte lines for a destination', () => {
     expect(items.filter((item) => Array.isArray(item) && item[0] === 'state')).toEqual([['state', stream, answer]])
   })
 
-  it('skip what is no message, nulls and unknown types', async () => {
+  it('skip lines that are not messages, nulls and unknown types', async () => {
     const lines = [
       'nonsense',
       '',

@@ -80,7 +80,7 @@ describe('readConfigFromEnvironment', () => {
   })
 })
 
-it('findUnknownVariables names the variables with the prefix that stand for no key', () => {
+it('findUnknownVariables names the variables with the prefix that match no key', () => {
   const env = {
     TAP_X_BASE_URL: 'x',
     TAP_X_CREDENTIALS: '{}',
@@ -191,7 +191,7 @@ describe('readVariableFiles', () => {
 })
 
 describe('readJsonFile', () => {
-  it('does not show JSON that is given in place of a path', async () => {
+  it('does not show JSON that is given instead of a path', async () => {
     expect(await readJsonFile('config', '{"credentials":{"access_token":"tokSECRET1"}}')()).toMatchObject({
       left: { _tag: 'Config', message: '--config needs the path of a file, but got JSON. Save the JSON to a file.' },
     })

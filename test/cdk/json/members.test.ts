@@ -36,7 +36,7 @@ describe('readObjectMembers', () => {
     })
   })
 
-  it('gives a member whatever stands in its value, so that a record that is no JSON is refused by name', () => {
+  it('gives a member whatever its value contains, so that a record that is not JSON is refused by name', () => {
     const line = '{"type":"RECORD","record":{"stream":"a","data":{"x":NaN}}}'
     const bytes = Buffer.from(line)
     const data = readObjectMembers(bytes, 'record')?.get('record.data')

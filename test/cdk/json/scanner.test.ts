@@ -50,7 +50,7 @@ describe('skipValue', () => {
     expect(Math.min(count.json, count.other)).toBeGreaterThan(4000)
   })
 
-  it('finds the end of a string of any length, wherever an escape stands in it', () => {
+  it('finds the end of a string of any length, wherever it has an escape', () => {
     for (let length = 0; length < 24; length++)
       for (let at = 0; at <= length; at++)
         for (const middle of ['', '\\"', '\\\\', '\\u00e9', ' !#[]~\u007f', 'é😀', '\t', '\u0001', '\\x', '"']) {
@@ -59,7 +59,7 @@ describe('skipValue', () => {
         }
   })
 
-  it('tells an observer of keys that may be repeated, half surrogate pairs and line breaks', () => {
+  it('notifies an observer of keys that may be repeated, half surrogate pairs and line breaks', () => {
     const observe = (text: string): ReadonlyArray<unknown> => {
       const found: unknown[] = []
       const bytes = Buffer.from(text)

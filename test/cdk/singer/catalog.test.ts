@@ -165,7 +165,7 @@ describe('decodeSingerCatalog', () => {
     ['a part of a deselected object', [at('place', { selected: false }), at('place.name', { selected: false })], []],
     ['a part that the stream does not have', [at('place.other', { selected: false })], []],
     ['a selected part', [at('place.name', { selected: true })], []],
-  ])('tells that a deselected part of a selected object is sent with it: %s', (_, metadata, expected) => {
+  ])('warns that a deselected part of a selected object is sent with it: %s', (_, metadata, expected) => {
     const { nestedDeselections } = asked(catalog([root({ selected: true }), ...metadata]))
     expect(nestedDeselections.map(({ path }) => path.join('.'))).toEqual(expected)
   })
@@ -190,7 +190,7 @@ describe('decodeSingerCatalog', () => {
     expect(attributes(value)).toEqual(['at', 'id', 'text'])
   })
 
-  it('tells the same of a part of the objects in a list', () => {
+  it('warns the same of a part of the objects in a list', () => {
     const visits = {
       ...reviews,
       name: 'visits',

@@ -160,7 +160,7 @@ describe('a batcher', () => {
     expect(other.sentBatches()).toEqual(['places a', 'places bc'])
   })
 
-  it('gives each item its verdict and the number of its batch, then tells that it is delivered', async () => {
+  it('gives each item its verdict and the number of its batch, then reports its delivery', async () => {
     const { places, visits, log, failures, answer } = start()
     places.send('abc')
     visits.send('xyz')

@@ -83,7 +83,7 @@ describe('the dead-letter file', () => {
   })
 
   it.each(['{"stream":"s","object":"thi', `${textOf('{}')}{`, 'x', '\n'])(
-    'holds each letter on a line of its own after a line that was cut short: %j',
+    'holds each letter on its own line after a truncated line: %j',
     async (before) => {
       const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
       writeFileSync(path, before)
@@ -244,7 +244,7 @@ describe('a copy of a file of dead letters', () => {
     expect(mode).toBe(0o600)
   })
 
-  it('has no line behind the last one', async () => {
+  it('has no line after the last one', async () => {
     const from = join(mkdtempSync(join(tmpdir(), 'letters-')), 'from.jsonl')
     writeFileSync(from, textOf('{}'))
     expect(await copyDeadLetters(from, `${from}.copy`, () => true)).toEqual({ letters: 1, leftOut: 1 })

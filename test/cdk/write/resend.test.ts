@@ -105,7 +105,7 @@ describe('a file of dead letters that is sent again', () => {
     await resend.close()
   })
 
-  it('has what was rejected again, lines that are no letters, and what came meanwhile', async () => {
+  it('has what was rejected again, lines that are not letters, and what came meanwhile', async () => {
     const cut = '{"stream":"shop.visits","object":"vis\n'
     const noKey = lineOf(7).replace('"primary_key"', '"other"')
     const path = newFile(lineOf(1) + cut + lineOf(2) + noKey + lineOf(3).trimEnd())

@@ -177,7 +177,7 @@ describe('writeToSinks', () => {
     }
   })
 
-  it('tells the first of several failures', async () => {
+  it('reports the first of several failures', async () => {
     const waiting: Array<() => void> = []
     const failingSink = sink(
       ([first]) =>

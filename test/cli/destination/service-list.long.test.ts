@@ -326,7 +326,7 @@ describe('a list that cannot be used', () => {
     ['is a page for people', () => [200, '<html>'], /not JSON/],
   ]
   it.each(refusals)(
-    'gives way to the ledger where it %s, which is told',
+    'gives way to the ledger if it %s, and says so',
     async (_, list, reason) => {
       const { url, held } = await startService(seed(5), list)
       const ledger_path = newTempPath('ledger')
@@ -370,7 +370,7 @@ describe('a list that cannot be used', () => {
     },
   )
 
-  it('is told where it fails only after the run', async () => {
+  it('is reported if it fails only after the run', async () => {
     const { url } = await startService(seed(3), (rows, _, count) => (count > 2 ? [403, {}] : whole(rows)))
     const { status, log } = await airbyte(configOf(url, token), [{ code: 'S1' }])
     expect([status, log.at(-1)]).toEqual([

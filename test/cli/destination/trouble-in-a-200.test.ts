@@ -43,16 +43,19 @@ describe('check of the destination', () => {
     ['a rate limit in a 200', 200, limit],
     ['an outage', 503, outage],
     ['a rate limit', 429, limit],
-  ])('tells %s, since nothing is known of the permission then', async ([, code, body], { expect, onTestFinished }) => {
-    const checked = await check((_, to) => sendJson(to, code, body), onTestFinished)
-    expect(checked).toMatchObject({ status: 1, error: { failure_type: 'transient_error' } })
-    expect(checked.text).not.toContain('permission not denied')
-  })
+  ])(
+    'reports %s, since nothing is known about the permission then',
+    async ([, code, body], { expect, onTestFinished }) => {
+      const checked = await check((_, to) => sendJson(to, code, body), onTestFinished)
+      expect(checked).toMatchObject({ status: 1, error: { failure_type: 'transient_error' } })
+      expect(checked.text).not.toContain('permission not denied')
+    },
+  )
 
   it.concurrent.for<readonly [string, object]>([
     ['', token],
     [', beside an empty list', { ...token, records: {} }],
-  ])('answers FAILED where a 200 tells that the token is refused%s', async ([, body], { expect, onTestFinished }) => {
+  ])('answers FAILED if a 200 reports that the token is refused%s', async ([, body], { expect, onTestFinished }) => {
     const { status, connection } = await check((_, to) => sendJson(to, 200, body), onTestFinished)
     expect([status, connection]).toEqual([
       0,
@@ -124,10 +127,13 @@ describe('a write', () => {
     ['visit_records', 'a refused token', token, 'config_error'],
     ['locations', 'a rate limit', limit, 'transient_error'],
     ['locations', 'a refused token', token, 'config_error'],
-  ])('of %s rejects no record for %s that a 200 tells', async ([name, , trouble, type], { expect, onTestFinished }) => {
-    const ran = await write(name, trouble, Number.POSITIVE_INFINITY, onTestFinished)
-    expect([ran.hasDeadLetters, ran.status, ran.types]).toEqual([false, 1, [type]])
-  })
+  ])(
+    'of %s rejects no record for %s reported in a 200',
+    async ([name, , trouble, type], { expect, onTestFinished }) => {
+      const ran = await write(name, trouble, Number.POSITIVE_INFINITY, onTestFinished)
+      expect([ran.hasDeadLetters, ran.status, ran.types]).toEqual([false, 1, [type]])
+    },
+  )
 
   it.concurrent.for<readonly [Family, object]>([
     ['visit_records', limit],

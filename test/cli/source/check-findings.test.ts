@@ -190,7 +190,7 @@ describe('check says of the service', () => {
     expect(of('token')).toMatchObject([{ known: true, text: `issued for form with appId and appSecret; ${expected}` }])
   })
 
-  it('that the expiry of a fixed token cannot be found out', async () => {
+  it('that the expiry of a fixed token is unknown', async () => {
     expect((await check({})).of('token')).toMatchObject([
       { known: false, text: expect.stringContaining('its expiry is unknown') },
     ])
@@ -230,7 +230,7 @@ describe('check says of the service', () => {
     [{ 'RateLimit-Policy': '"default";q=100;w=60' }, 'reported as ratelimit-policy: "default";q=100;w=60'],
     [{ 'X-RateLimit-Limit': 'Mr. Smith (born 1970) <is> ill' }, 'no rate-limit headers in '],
     [{}, 'no rate-limit headers in '],
-  ])('which rate limit its headers tell: %j', async (headers, expected) => {
+  ])('which rate limit its headers report: %j', async (headers, expected) => {
     expect((await check({ headers })).of('rate limit')[0]?.text).toContain(expected)
   })
 })
@@ -308,7 +308,7 @@ describe('check warns', () => {
 })
 
 describe('the requests of check', () => {
-  it('are told, and no more than a minute of the configured rate', async () => {
+  it('are reported, and no more than a minute of the configured rate', async () => {
     const { of, requests, told } = await check({ reviews: 700_000 }, { rate_limit: { requests_per_minute: 12 } })
     expect(requests).toBeLessThanOrEqual(12)
     expect(of('requests')).toMatchObject([{ value: requests }])
@@ -323,7 +323,7 @@ describe('the requests of check', () => {
 })
 
 describe.each(['specification', 'published'] as const)('check of a sandbox like the %s', (like) => {
-  it('tells what it has found out, in words, as JSON and as one message of a platform', async () => {
+  it('reports what it found out, in words, as JSON and as one message of a platform', async () => {
     const sandbox = await startSmallSandbox({ like, reviews: 1200 })
     const config = sandboxConfig(sandbox, {
       entities: { location_ids: ['1001', 'nowhere'], entity_ids: ['10'] },

@@ -45,14 +45,14 @@ const check = async (config: string) => {
   return { status, statuses, failure, warnings: warnings.join('\n'), textOf }
 }
 
-describe('trouble that the service tells check in a 200', () => {
+describe('trouble that the service reports to check in a 200', () => {
   const entities = { entities: { location_ids: ['10', '11'] } }
 
   it.concurrent.for<readonly [string, object, number, string]>([
     ['an outage', outage, 75, 'transient_error'],
     ['a rate limit', limit, 75, 'transient_error'],
     ['a refused token', token, 78, 'config_error'],
-  ])('for an entity is no refusal of the entity: %s', async ([, status, exit, type], { expect, onTestFinished }) => {
+  ])('for an entity is not a refusal of the entity: %s', async ([, status, exit, type], { expect, onTestFinished }) => {
     const { url } = await startServer(
       telling(status, (path) => !isExport(path)),
       onTestFinished,
@@ -64,7 +64,7 @@ describe('trouble that the service tells check in a 200', () => {
     expect(told.warnings).not.toMatch(/refuses|does not know/)
   })
 
-  it.concurrent('is told as a refusal of the entity where it is none', async ({ expect, onTestFinished }) => {
+  it.concurrent('is reported as a refusal of the entity if it is not trouble', async ({ expect, onTestFinished }) => {
     const { url } = await startServer(
       telling(refusal, (path) => !isExport(path)),
       onTestFinished,
@@ -92,7 +92,7 @@ describe('trouble that the service tells check in a 200', () => {
     ['a rate limit', limit, 75, { service: 'failed' }],
     ['a refused token', token, 78, { service: 'ok', token: 'failed' }],
   ])(
-    'for the first export is told once, and nothing else is asked: %s',
+    'for the first export is reported once, and nothing else is asked: %s',
     async ([, status, exit, statuses], { expect, onTestFinished }) => {
       const { url, seen } = await startServer(
         telling(status, () => true),
@@ -104,7 +104,7 @@ describe('trouble that the service tells check in a 200', () => {
     },
   )
 
-  it.concurrent('for an offset is no refusal of the offset', async ({ expect, onTestFinished }) => {
+  it.concurrent('for an offset is not a refusal of the offset', async ({ expect, onTestFinished }) => {
     const rows = Array.from({ length: 10 }, (_, n) => ({ id: n + 1, modifiedTime: `2024-06-01T00:00:0${n}.000Z` }))
     const { url } = await startServer(({ url: path, body }, response) => {
       const filter = JSON.parse(body) as { offset: number; limit: number; modifiedTimeFrom: string }

@@ -355,7 +355,7 @@ describe('check succeeds', () => {
     }
   }
 
-  it('and tells what it has found out, in one line', async () => {
+  it('and reports what it found out, in one line', async () => {
     expect(await inSandbox({})).toEqual({
       status: 'SUCCEEDED',
       message: expect.stringMatching(

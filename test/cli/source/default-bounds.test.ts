@@ -35,7 +35,7 @@ const startService = () =>
     sendJson(response, 200, { reviews: rows.slice(offset, offset + limit), filter: { ...filter, ...bounds } })
   })
 
-it('a run reads what the service leaves out by a default range of its own', async () => {
+it('a run reads what the service leaves out by its own default range', async () => {
   const { url } = await startService()
   const { streams } = JSON.parse((await runCommand(tapCommand, ['--discover'])).stdout)
   const catalog = writeTempFile({

@@ -150,7 +150,7 @@ const held: Readonly<Record<string, ReadonlyArray<Row>>> = {
 }
 const heldIds = [...idsFrom(1000, 7), ...idsFrom(2000, 7), ...idsFrom(3000, 5)]
 
-describe.each(Object.entries(refusals))('a service that answers a page behind the last one with %s', (_, refusal) => {
+describe.each(Object.entries(refusals))('a service that answers a page after the last one with %s', (_, refusal) => {
   it.concurrent.for([
     ['comments', 'by windows'],
     ['transparency_reviews', 'by windows'],
@@ -191,7 +191,7 @@ describe('a refused page', () => {
     expect(sent).toEqual([...idsFrom(1000, 3), ...idsFrom(2000, 47)])
   })
 
-  it('is an error where the service tells that the page exists', async () => {
+  it('is an error if the service says that the page exists', async () => {
     const { run } = await startRuns('comments', { location_ids: ['10', '9'] }, ({ ids, page, pageOf }) =>
       page > 0 ? { refusal: [404, 404] } : ids.map((id) => ({ id, rows: pageOf(held[id] ?? []), pages: 2 })),
     )

@@ -116,7 +116,7 @@ describe('everything is read, in a bounded number of requests, if a service', ()
   const sliced = (asked: Asked) => echoed(asked, mentioned(asked).slice(asked.offset, asked.offset + asked.limit))
   const isBehindEnd = (asked: Asked): boolean => asked.offset >= mentioned(asked).length
 
-  it.each([400, 404, 413])('answers %i for an offset behind its last row', async (refused) => {
+  it.each([400, 404, 413])('answers %i for an offset after its last row', async (refused) => {
     const statusOf = (asked: Asked) => (isBehindEnd(asked) ? refused : 200)
     const { status, ids, errors, requests } = await reading('reviews', sliced, statusOf)
     expect([status, errors]).toEqual([0, []])
@@ -124,7 +124,7 @@ describe('everything is read, in a bounded number of requests, if a service', ()
     expect(requests).toBeLessThan(60)
   })
 
-  it('refuses an offset above a limit that it does not tell', async () => {
+  it('refuses an offset above a limit that it does not announce', async () => {
     const { status, ids, errors, requests } = await reading(
       'reviews',
       (asked) => echoed(asked, mentioned(asked, spreadRows).slice(asked.offset, asked.offset + asked.limit)),
@@ -135,7 +135,7 @@ describe('everything is read, in a bounded number of requests, if a service', ()
     expect(requests).toBeLessThan(200)
   })
 
-  it('answers an error inside a 200 for an offset behind its last row', async () => {
+  it('answers an error inside a 200 for an offset after its last row', async () => {
     const refusal = { status: { code: 400, message: 'offset is too large' } }
     const { status, ids, errors } = await reading('reviews', (asked) => (isBehindEnd(asked) ? refusal : sliced(asked)))
     expect([status, errors]).toEqual([0, []])

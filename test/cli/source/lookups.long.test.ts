@@ -198,7 +198,7 @@ describe('a lookup whose operation the config names', () => {
       'config_error',
       /^lookups\.sources: the service answered 404\. Check its path/,
     ],
-  ])('tells of %s, and the other stream goes on', async (_, reply, more, type, says) => {
+  ])('reports %s, and the other stream continues', async (_, reply, more, type, says) => {
     const { url } = await lookups(reply)
     const { status, records, completed, errors } = await reading(configured(url, more), 'sources', 'categories')
     expect(errors).toEqual([expect.objectContaining({ failure_type: type, message: expect.stringMatching(says) })])
@@ -306,7 +306,7 @@ describe('lookups.sources: true', () => {
     expect(seen.filter(({ method }) => method === 'POST').length).toBe(2 * scans)
   })
 
-  it('is read with tombstones too, and keeps a name that is no text in its record', async () => {
+  it('is read with tombstones too, and keeps a name that is not text in its record', async () => {
     const answer = [{ id: '3', name: { en: 'Web' } }]
     const { url, seen } = await startServer(({ url: path, body }, response) =>
       sendJson(response, 200, path.endsWith('/sources') ? answer : noRows(body)),
@@ -456,7 +456,7 @@ describe('lookups.locations', () => {
   it.each<[string, ReadonlyArray<object>, RegExp]>([
     ['has neither code nor id', [{ id: 1 }, { displayName: 'x' }], /location 2 of 2 has neither a code nor an id/],
     [
-      'cannot be told from another',
+      'cannot be distinguished from another',
       [{ code: 'A' }, { code: 'A', displayName: 'x' }],
       /location 2 of 2 has the code and codeType of another/,
     ],

@@ -190,7 +190,7 @@ describe('a config with another error', () => {
     ['the Redis URL', { rate_limit: { redis_url: `http://:${encodeURIComponent(secret)}@127.0.0.1:1` } }],
     ['Redis itself', { rate_limit: { redis_url: `redis://:${encodeURIComponent(secret)}@127.0.0.1:1` } }],
     ['the host', { base_url: 'http://127.0.0.1:1' }],
-  ])('(%s) is told without its secrets', async (_, wrong) => {
+  ])('(%s) is reported without its secrets', async (_, wrong) => {
     const ran = await runProgram('source-feedback', [
       'check',
       '--config',

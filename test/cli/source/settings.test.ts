@@ -90,7 +90,7 @@ describe('a setting that is given and not understood', () => {
   })
 })
 
-it('snapshot_path is named by sync, which has a file of its own', async () => {
+it('snapshot_path is named by sync, which has its own file', async () => {
   const path = writeTempFile(sandboxConfig(sandbox, { snapshot_path: newTempPath('unused.duckdb') }))
   const args = ['--config', path, '--db', newTempPath('synced.duckdb'), '--select', 'deleted_reviews']
   expect((await runCommand(syncCommand, args)).stderr).toContain('snapshot_path has no effect on sync')
@@ -222,7 +222,7 @@ describe('a FULL_TABLE read with activate_version', () => {
     expect(singerRecords(second.stdout, 'review_contents')).toHaveLength(records.length)
   })
 
-  it('begins anew where the state is of a read without versions, so that no row lacks the version', async () => {
+  it('starts over if the state is of a read without versions, so that no row lacks the version', async () => {
     const catalog = select('reviews', fullTable)
     const config = { activate_version: true, page_size: 10 }
     const slow = { page_size: 10, rate_limit: { max_concurrency: 1 } }

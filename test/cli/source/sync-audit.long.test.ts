@@ -138,7 +138,7 @@ it.each<[string, ReadonlyArray<string>]>([
   ['separate', []],
   ['tombstones', []],
   ['tombstones', ['rating', 'endedAt', ...auditAttributes]],
-])('an Airbyte source tells what it has sent, with deletes: %s, selecting %j', async (deletes, selected) => {
+])('an Airbyte source reports what it has sent, with deletes: %s, selecting %j', async (deletes, selected) => {
   const { sandbox, stopChanges } = await startService()
   const config = writeTempFile(
     sandboxConfig(sandbox, { audit: true, page_size: 50, entities: { location_ids: ['1001'] }, deletes }),
@@ -210,7 +210,7 @@ it('a snapshot has the table, whose digest is that of its rows, and verify accep
   expect(verified.status, verified.stdout + verified.stderr).toBe(0)
 })
 
-it('tells nothing of a stream that failed', async () => {
+it('reports nothing about a stream that failed', async () => {
   const { sandbox } = await startService({ denied: ['exportReviews'] })
   const config = writeTempFile(
     sandboxConfig(sandbox, {

@@ -66,7 +66,7 @@ describe('an application with an id and a secret alone', () => {
     expect(sandbox.stats().requests.issueToken).toBe(1)
   })
 
-  it('reads through many expiries, each told to all requests under way and followed by one exchange', async () => {
+  it('reads through many expiries, each reported to all requests in flight and followed by one exchange', async () => {
     const sandbox = await startPublished({
       reviews: 1_000,
       until: Date.now() - 30 * 86_400_000,
@@ -147,7 +147,7 @@ describe('an application with an id and a secret alone', () => {
       { token_url: '/nowhere' },
       /No tokens are issued at credentials\.token_url .*404.*Check base_url/,
     ],
-  ])('is told of %s by check', async (_, more, message) => {
+  ])('is reported by check for %s', async (_, more, message) => {
     const sandbox = await startPublished()
     const config = writeTempFile(applicationConfig(sandbox, more))
     const { stdout } = await runCommand(sourceCheckCommand, ['--config', config], { fail: reportAirbyteFailure })

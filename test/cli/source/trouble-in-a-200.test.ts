@@ -32,7 +32,7 @@ const outage = { code: 503, message: 'Service temporarily unavailable' }
 const limit = { code: 429, message: 'Too many requests' }
 const ids = Array.from({ length: 50 }, (_, n) => n + 1)
 
-describe('trouble that an export tells in a 200', () => {
+describe('trouble that an export reports in a 200', () => {
   const rows = ids.map((id) => ({ id, modifiedTime: time(id) }))
   const reply =
     (status: object, times: number): Reply =>
@@ -53,7 +53,7 @@ describe('trouble that an export tells in a 200', () => {
   })
 })
 
-describe('trouble that the service tells in a 200 for an entity', () => {
+describe('trouble that the service reports in a 200 for an entity', () => {
   const rowsOf = (location: string) => ids.slice(0, 5).map((n) => Number(location) * 100 + n)
   const locations = ['10', '11', '12']
   const all = locations.flatMap(rowsOf)

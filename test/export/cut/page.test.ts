@@ -142,7 +142,7 @@ describe('cutter', () => {
     ['null', '[{"engagement":"b"}]', '[{"engagement":"b"}]'],
     ['[{"engagement":"a"}]', 'null', '[{"engagement":"a"}]'],
     ['[]', '[]', '[]'],
-  ])('joins engagements %s and engagement %s without repeats, and tells nothing', (own, other, joined) => {
+  ])('joins engagements %s and engagement %s without repeats, and reports nothing', (own, other, joined) => {
     for (const members of [
       `"engagements":${own},"engagement":${other}`,
       `"engagement":${other},"engagements":${own}`,
@@ -159,13 +159,13 @@ describe('cutter', () => {
     ['[{"engagement":"a"}]', '"b"', '[{"engagement":"a"}]'],
     ['"a"', '[{"engagement":"b"}]', '[{"engagement":"b"}]'],
     ['[{"engagement":"a"}]', '["b",{"engagement":"c"},null]', '[{"engagement":"a"},{"engagement":"c"}]'],
-  ])('tells a change where engagements %s and engagement %s do not join', (own, other, kept) => {
+  ])('reports a change if engagements %s and engagement %s do not join', (own, other, kept) => {
     const [row] = expectCut(cut(reviewPage(reviewJson(`"engagements":${own},"engagement":${other}`)))).rows
     expect(JSON.parse(Buffer.from(row?.json ?? []).toString())).toEqual(JSON.parse(reviewJson(`"engagements":${kept}`)))
     expect(row?.changes).toEqual([{ field: 'engagements', change: 'TRUNCATED', reason: 'SOURCE_SERIALIZATION_ERROR' }])
   })
 
-  it('tells no change of engagements that are dropped', () => {
+  it('reports no change of engagements that are dropped', () => {
     const dropping = createCutter({ ...reviewOptions, actions: { engagements: 'drop' } })
     const [row] = expectCut(dropping(reviewPage(reviewJson('"engagements":[{}],"engagement":"b"')))).rows
     expect(Buffer.from(row?.json ?? []).toString()).toBe(reviewJson())
@@ -200,7 +200,7 @@ describe('cutter', () => {
       undefined,
     ],
     ['an attribute that comes twice', '"visitRecordId":"\\ud800","visitRecordId":"b"', undefined],
-  ])('tells half a surrogate pair in %s as a change', (_, members, fields) => {
+  ])('reports half a surrogate pair in %s as a change', (_, members, fields) => {
     const [row] = expectCut(cut(reviewPage(reviewJson(members)))).rows
     expect(row?.changes).toEqual(
       fields?.map((field) => ({ field, change: 'TRUNCATED', reason: 'SOURCE_SERIALIZATION_ERROR' })),
@@ -208,7 +208,7 @@ describe('cutter', () => {
     expect(JSON.stringify(JSON.parse(Buffer.from(row?.json ?? []).toString()))).not.toMatch(/\\u[dD]/)
   })
 
-  it('tells no change of what does not leave, and one where a value leaves as null', () => {
+  it('reports no change of what is not sent, and one if a value is sent as null', () => {
     const dropping = createCutter({ ...reviewOptions, undeclared: 'drop', actions: { visitRecordId: 'drop' } })
     const [row] = expectCut(
       dropping(
@@ -463,7 +463,7 @@ describe('an answer', () => {
     '{"code":500,"message":"SUCCESS"}',
     '{"code":"UNAVAILABLE"}',
     '{"code":-1,"message":null}',
-  ])('without records is an error if its status tells one by its code: %s', (status) => {
+  ])('without records is an error if its status has an error code: %s', (status) => {
     expect(outcome(`{"status":${status},"reviews":[],"filter":{}}`)).toMatchObject({ _tag: 'Application' })
   })
 

@@ -164,7 +164,7 @@ describe('the reviews of a published deployment', () => {
 })
 
 describe('the lookups of a published deployment', () => {
-  it('are an array of sources at a path of its own, and no categories', async () => {
+  it('are an array of sources at a separate path, and no categories', async () => {
     const sandbox = await startPublished()
     const sources = await readJsonAnswer<ReadonlyArray<object>>(getPath(sandbox, '/api/reputation/v1/sources'))
     expect(sources[0]).toEqual({ id: expect.any(Number), name: expect.any(String) })

@@ -318,7 +318,7 @@ describe('bad input', () => {
       '{feedback_children: json}',
       /feedback_children is 'json'\. Set it to auto, reviews or tables/,
     ],
-  ])('%s is told in a sentence', async (_, vars, message) => {
+  ])('%s is reported in a sentence', async (_, vars, message) => {
     expect(await failing('run', '--target', 'warehouse', '--vars', vars)).toMatch(message)
   })
 

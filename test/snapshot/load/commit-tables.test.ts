@@ -281,7 +281,7 @@ describe('a commit that rejects', () => {
     })
   })
 
-  it('is explained by the record that is no JSON, if there is one and nothing else was the reason', () => {
+  it('is explained by the record that is not JSON, if there is one and nothing else was the reason', () => {
     const refused = new Error('Malformed JSON')
     const good = newChange(1, pairs, ['{}', '{"a":[1]}'])
     const bad = newChange(2, reviews, ['{"id":1}', '{"id":secret}', '{}'], { records: 9 })

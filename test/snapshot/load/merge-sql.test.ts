@@ -143,7 +143,7 @@ describe('the newest row of a key stays', () => {
     })
   })
 
-  it('that is no tombstone, of two with the same cursor; the history has what it took the place of', async () => {
+  it('that is not a tombstone, of two with the same cursor; the history has what it replaced', async () => {
     const kept = { ...tombstones, history: true }
     await useTables([[kept, [row(1, at(2), 'NULL'), row(2, at(2), 'NULL')]]], async (db) => {
       await merge(
@@ -233,7 +233,7 @@ describe('deletions', () => {
   })
 })
 
-it('reviews whose rows lie together share a part, and new ones come last', async () => {
+it('reviews whose rows are stored together share a part, and new ones come last', async () => {
   const tables = [
     [reviews, [row(1, at(9)), row(2, at(1)), row(3, at(5)), row(9, at(1))]],
     [contents, [row(4, at(2), 1), row(1, at(8), 1)]],

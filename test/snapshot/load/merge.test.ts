@@ -33,7 +33,7 @@ describe('a version that a tombstone ends', () => {
     ['at the time of its cursor', instantSchema, '2026-01-05T00:00:00.000Z', '2026-01-05T00:00:00.000Z'],
     ['when it arrived, where the cursor is no time', { type: 'string' }, '5', arrived],
     ['when it arrived, where the cursor may be anything', {}, '5', arrived],
-  ])('ends %s; the tombstone itself is no version', async (_, schema, cursor, ended) => {
+  ])('ends %s; the tombstone itself is not a version', async (_, schema, cursor, ended) => {
     const snapshot = await openMemorySnapshot()
     const properties = { id: integerSchema, seen: schema, _ab_cdc_deleted_at: instantSchema }
     const info = createStreamInfo('items', properties, ['id'], 'seen')

@@ -89,7 +89,7 @@ it.each([
   db.close()
 })
 
-it('tells whether a record may be a tombstone', () => {
+it('detects a record that may be a tombstone', () => {
   const spool = createSpool(join(folder, 'db'))
   spool.add(row('{"id":1}'), 1)
   expect(spool.mentionsTombstones()).toBe(false)

@@ -126,26 +126,29 @@ describe('history', () => {
     snapshot.db.close()
   })
 
-  it.each(['integer', 'string', 'object'])('orders versions by a cursor of type %s, which is no time', async (type) => {
-    const snapshot = await openMemorySnapshot()
-    const stream = createStreamInfo('things', { id: { type: 'integer' }, step: { type } }, ['id'], 'step')
-    for (const [i, step] of [1, 2].entries())
-      await writeMessages(
-        snapshot,
-        [
-          startedMessage(stream),
-          {
-            _tag: 'Records',
-            stream: 'things',
-            at: Date.parse(timeAtMinute(i + 1)),
-            rows: [{ json: Buffer.from(JSON.stringify({ id: 1, step: type === 'string' ? `v${step}` : step })) }],
-          },
-        ],
-        withHistory,
-      )
-    expect(await listVersions(snapshot, 'things', 'id')).toEqual(['1 01 02', '1 02 now'])
-    snapshot.db.close()
-  })
+  it.each(['integer', 'string', 'object'])(
+    'orders versions by a cursor of type %s, which is not a time',
+    async (type) => {
+      const snapshot = await openMemorySnapshot()
+      const stream = createStreamInfo('things', { id: { type: 'integer' }, step: { type } }, ['id'], 'step')
+      for (const [i, step] of [1, 2].entries())
+        await writeMessages(
+          snapshot,
+          [
+            startedMessage(stream),
+            {
+              _tag: 'Records',
+              stream: 'things',
+              at: Date.parse(timeAtMinute(i + 1)),
+              rows: [{ json: Buffer.from(JSON.stringify({ id: 1, step: type === 'string' ? `v${step}` : step })) }],
+            },
+          ],
+          withHistory,
+        )
+      expect(await listVersions(snapshot, 'things', 'id')).toEqual(['1 01 02', '1 02 now'])
+      snapshot.db.close()
+    },
+  )
 
   it('keeps the streams that have the names of views', async () => {
     const snapshot = await openMemorySnapshot()

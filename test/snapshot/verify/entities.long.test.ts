@@ -134,7 +134,7 @@ describe('the checks of entities', () => {
     }
   })
 
-  it('are not answered where a name is no text', async () => {
+  it('are not answered if a name is not text', async () => {
     await snapshot.db.run('BEGIN')
     await snapshot.db.run('ALTER TABLE comments ALTER "entityName" TYPE BIGINT USING 7')
     const result = (await verifySnapshot(snapshot)).find(({ name }) => name === 'entities have names')

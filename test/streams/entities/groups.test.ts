@@ -247,7 +247,7 @@ describe('many comments of one second', () => {
   })
 })
 
-describe('a page limit that the service does not tell', () => {
+describe('a page limit that the service does not announce', () => {
   it.each([commentsStream, transparencyReviewsStream])('loses no row of $name', async (stream) => {
     const service = simulatePersons([], { maxPageSize: 25, echo: 'requested', totals: 'none' })
     for (let n = 0; n < 400; n += 1) service.addComment('person 1', start - service.randomInteger(390 * day))
@@ -319,7 +319,7 @@ describe('the state of entities', () => {
     expect(service.requests.length - first).toBeLessThan(whole.requests.length - first / 2)
   })
 
-  it('lets a full refresh continue that was killed, and one start anew that was finished', async () => {
+  it('continues a killed full refresh, and starts over after a finished one', async () => {
     const ids = numberIds(30)
     const service = simulatePersons(ids, { maxIdentifiers: 5 })
     const source = sourceAt(service, ids, { concurrency: 1 })

@@ -162,7 +162,7 @@ describe('many rows', () => {
   })
 })
 
-it('a page filtered to nothing hides none behind it, where pages are told', async () => {
+it('a page filtered to nothing hides no later one if the number of pages is given', async () => {
   const comments = rowsOf(5).map(({ id, mention }) => ({ id, mentionTime: new Date(mention).toISOString() }))
   const answer = ({ page = 1 }: CommentsForm) =>
     TE.right({

@@ -103,7 +103,7 @@ describe('a record of an entity', () => {
     expect(changed).toEqual([['overallRating.value'], ['overallRating.value'], []])
   })
 
-  it('tells half a surrogate pair, which leaves as U+FFFD, as a change of its attribute', async () => {
+  it('reports half a surrogate pair, which is sent as U+FFFD, as a change of its attribute', async () => {
     const halves = { ...common, source: 'a\ud800', tone: 'b\ufffd', overallRating: { value: 1 } }
     const answering = (entity: object) => () => TE.right({ status: {}, servedAt: now, data: { entities: [entity] } })
     const { records, messages } = await readFrom(
