@@ -20,7 +20,7 @@ import { draws } from '../support/draws'
 const from = Date.UTC(2025, 10, 1)
 const day = 86_400_000
 
-/** Ids as configs have them, and such as no literal of SQL may hold. */
+/** Ids as configs have them, and some that no SQL literal may contain. */
 const entities = ['location:1034', 'location:7', "person:o'x\\", 'person:Ärztin 7', 'entity:7'] as const
 /** Not read by the service, so not compared. */
 const strange = 'location:99'

@@ -190,7 +190,7 @@ describe('bucketStatement and reviewStatement', () => {
         )
         const wanted = new Map<string, string>(strangers.map((id) => [id, 'extra']))
         for (const { id, damage, rows, fate, modifiedTime } of versions) {
-          // Clocks have put it behind the cutoff: it is left out.
+          // Clock differences have put it after the cutoff, so it is left out.
           if (shownIn(zone, modifiedTime) > shownIn(zone, cutoff)) continue
           const difference =
             fate === 'there'

@@ -75,7 +75,7 @@ const handDriven = (steps: ReadonlyArray<E.Either<Failure, ReaderEvent> | Promis
     },
 })
 
-/** Runs at the time 0 whose checkpoints are not due, and a way to make them wait. */
+/** Runs at time 0 without due checkpoints, and a way to make them wait. */
 const waiting = () => {
   const listeners = new Set<(until: number) => void>()
   let time = 0

@@ -23,7 +23,7 @@ const isLeftOut = (member: unknown): boolean =>
   typeof member === 'boolean' ||
   (typeof member === 'object' && member !== null && 'enabled' in member && member.enabled === false)
 
-/** A config without the members that stand for ones that are left out, whatever these hold. */
+/** A config without the members that count as left out, whatever these contain. */
 const withoutLeftOut = (value: unknown): unknown =>
   typeof value !== 'object' || value === null || Array.isArray(value)
     ? value

@@ -35,7 +35,7 @@ const runInto = (
 
 const told = /^The output cannot be written to stdout \((ENOSPC|EFBIG)\)\. Free up space there, then run again\.$/gm
 
-// A device that is always full stands for a full disk, and so does the largest size of a file.
+// A device that is always full simulates a full disk, and so does the maximum file size.
 describe.skipIf(!existsSync('/dev/full'))('where stdout is full', () => {
   let config: string
   let db: string

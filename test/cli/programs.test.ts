@@ -258,7 +258,7 @@ describe('every program', () => {
   it.each(commands)('%s %s says what --config takes in its help', async (name, verb) => {
     const { stdout } = await run(name, [...(verb === '' ? [] : [verb]), '--help'])
     const option = /^ +--config .*$/m.exec(stdout)?.[0]
-    if (option !== undefined) expect(option).toMatch(/--config FILE\|ENV .*ENV: variables (TAP_|TARGET_)?FEEDBACK_…/)
+    if (option !== undefined) expect(option).toMatch(/--config FILE\|ENV .*ENV for variables (TAP_|TARGET_)?FEEDBACK_…/)
   })
 
   it.each(withVerbs)('%s suggests the verb that was probably meant', async (name) => {

@@ -251,7 +251,7 @@ describe('--format', () => {
     [`'＋1'`, `'＋1`],
     [`'－1'`, `'－1`],
     [`'＠SUM(1)'`, `'＠SUM(1)`],
-    // Some programs take a semicolon for the separator, whatever is in quotes.
+    // Some programs treat a semicolon as the separator even inside quotes.
     [`'a;=1'`, `"a;'=1"`],
     [`'a;b;－1'`, `"a;b;'－1"`],
     [`'fine ;-)'`, `"fine ;-)"`],

@@ -28,7 +28,7 @@ let sandbox: Sandbox
 let files: JsonFolder
 /** A start that leaves out about half of the reviews. */
 let late: string
-/** Ids of the reviews that lie before it and after it. */
+/** Ids of the reviews before it and after it. */
 let ids: { readonly all: ReadonlyArray<string>; readonly late: ReadonlyArray<string> }
 
 beforeAll(async () => {

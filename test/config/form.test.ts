@@ -11,7 +11,7 @@ import { schemaAlternatives, schemaProperties, walkSchema } from '../support/sch
 type Form = Readonly<Record<string, unknown>>
 const isForm = (value: unknown): value is Form => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The alternative whose constants the person has chosen; the first if none. */
+/** The alternative with the constants that the user has chosen; by default the first. */
 const chosenAlternative = (schema: JsonSchema, given: Form): JsonSchema => {
   const alternatives = schemaAlternatives(schema)
   const chosen = alternatives.find((one) =>

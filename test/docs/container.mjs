@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Where the stand-ins keep what outlives a call: volumes, secrets, jobs. */
+/** Where the stand-ins keep what must survive a call: volumes, secrets, jobs. */
 const home = (...parts) => {
   mkdirSync(join(process.env.STANDIN_HOME, ...parts), { recursive: true })
   return join(process.env.STANDIN_HOME, ...parts)
@@ -25,7 +25,7 @@ export const readEnv = (file) =>
 
 /**
  * Runs on this machine what the image would run: its entry point, another of its commands or a shell, with only the
- * given environment, and paths below a mount turned into those of this machine.
+ * given environment, and with paths below a mount mapped to this machine.
  */
 export const runContainer = ({ entrypoint = 'source-feedback', args, env, mounts }, stdio) => {
   const start = (own) => ({ cwd: home('empty'), env: { PATH: process.env.PATH, ...own }, stdio })

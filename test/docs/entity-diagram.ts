@@ -8,7 +8,7 @@ export type Relation = {
   readonly fromAttributes: ReadonlyArray<string>
   readonly to: string
   readonly toAttributes: ReadonlyArray<string>
-  /** How many rows of `to` a row of `from` may have, beside none. */
+  /** How many rows of `to` a row of `from` may have, besides none. */
   readonly rows: 'one' | 'many'
   /** Every row of `to` has its row of `from`. */
   readonly always: boolean

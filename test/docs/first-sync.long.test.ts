@@ -392,7 +392,7 @@ describe('the messages of first-sync.md', () => {
     for (const close of closing) close()
   })
 
-  /** `…` stands for anything within a line. */
+  /** `…` matches anything within a line. */
   const toPattern = (message: string): RegExp =>
     new RegExp(
       message

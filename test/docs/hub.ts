@@ -98,7 +98,7 @@ const texts: Readonly<Record<string, HubTexts>> = {
   },
 }
 
-/** Nothing is published yet: these addresses stand for those of the repository, and of your service. */
+/** Nothing is published yet: these addresses replace those of the repository and of your service. */
 const addresses = {
   repo: 'https://git.example.com/feedback/feedback-connector',
   docs: 'https://git.example.com/feedback/feedback-connector/docs/meltano.md',

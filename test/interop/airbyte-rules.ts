@@ -114,7 +114,7 @@ const headingErrors = (actual: ReadonlyArray<string>, name: string): ReadonlyArr
   return []
 }
 
-/** How a section must begin, as the platform's template has it; links stand as {docs_link}. */
+/** How a section must begin according to the platform's template; links are written as {docs_link}. */
 const beginnings = (name: string, kind: 'source' | 'destination'): Readonly<Record<string, string>> => {
   const Kinds = kind === 'source' ? 'Sources' : 'Destinations'
   return {
@@ -343,7 +343,7 @@ const packagingRules: ReadonlyArray<AirbyteRule> = [
   },
 ]
 
-/** Plain http that stays, and why. The text stands in the file as it is here. */
+/** Plain http that stays, and why. The text is in the file exactly as here. */
 export const plainHttp: ReadonlyArray<{ readonly path: string; readonly text: string; readonly why: string }> = [
   {
     path: 'connector/sandbox/server/server.ts',

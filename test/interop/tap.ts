@@ -51,7 +51,7 @@ export const selectAutomatic = (streams: ReadonlyArray<SingerStream>) => ({
   streams: streams.map((stream) => addMetadata(stream, (attribute) => ({ selected: attribute === undefined }))),
 })
 
-/** The key of each record of a stream, as text: ids may lie beyond what a number holds. */
+/** The key of each record of a stream, as text, since ids may be too large for a number. */
 export const recordKeys = ({ tap_stream_id, key_properties }: SingerStream, stdout: string): ReadonlyArray<string> =>
   recordTexts(stdout, tap_stream_id).map((text) => {
     const record = parseExactJson(text) as Readonly<Record<string, unknown>>

@@ -35,7 +35,7 @@ it('clears the folders of processes that have ended, as far as its locks say so'
   const again = leaveFolder('write', 1)
   expect(again).not.toBe(share1)
   expect(listLeft()).toEqual([again, share11, reader, other].sort())
-  // A run of everything has the lake alone, but for readers; those of the day before have ended.
+  // A run of everything has the lake to itself, except for readers. Those of the day before have ended.
   const old = leaveFolder('read')
   utimesSync(join(process.env.TMPDIR ?? '', old), 0, 0)
   const whole = leaveFolder('change')

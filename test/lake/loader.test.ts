@@ -162,7 +162,7 @@ describe('a lake shows', () => {
       checkpointMessage('reviews', 1),
     ])
     expect(await shown()).toEqual(['1 a', '2 a'])
-    // It goes on in its generation.
+    // It continues in its generation.
     await writeLakeMessages(lake, [
       startedMessage(refresh),
       recordsMessage('reviews', reviewJson(3, 2, 'b')),
@@ -173,7 +173,7 @@ describe('a lake shows', () => {
     expect(await list(lake, 'SELECT id, text, valid_to IS NULL FROM reviews_versions ORDER BY ALL')).toEqual([
       ...['1 a false', '1 b true', '2 a false', '3 b true'],
     ])
-    // The first refresh of all shows what it has: there is nothing else.
+    // The first refresh of all shows what it has, since there is nothing else.
     const other = await openMemoryLake()
     await writeLakeMessages(other, [startedMessage(refresh), recordsMessage('reviews', reviewJson(1, 2, 'b')), waiting])
     expect(await list(other, 'SELECT id FROM reviews')).toEqual(['1'])

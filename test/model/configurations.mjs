@@ -41,7 +41,7 @@ const windows = { Start: '"window"' }
 const rounds = { Start: '"rounds"' }
 const descending = { Order: '"descending"' }
 const unmentioned = { Unmentioned: 'TRUE' }
-// Two rows of one time, since a row alone does not show how far the clock is that stamps rows.
+// Two rows with the same time, since a single row does not show how far the clock is that stamps rows.
 const simultaneous = { Changes: 3, MaxTime: 4 }
 const deletions = { Deletions: 'TRUE', Ids: '{a, b}', MaxTime: 4 }
 
@@ -76,7 +76,7 @@ export const configurations = [
   holds('late-rows', 'Runs', simultaneous),
   holds('deletions', 'Runs', deletions),
 
-  // Safeguards whose lack loses nothing within these bounds: others cover for them.
+  // Safeguards that can be off without losing anything within these bounds, since others cover for them.
   holds('without-order-check', 'Reading', { Moves: 1, Cuts: 1, ...off('OrderCheck') }),
   holds('without-cursor-from-rows', 'Runs', { Ahead: '{2}', Ids: '{a, b}', ...off('CursorFromRows') }),
 

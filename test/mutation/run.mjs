@@ -93,7 +93,7 @@ const mutateFile = async (name, file) => {
   const note = (lines) => {
     for (const { id, status, by } of lines) if (status === 'Killed') ends.set(id, { status, by })
   }
-  // What earlier runs killed stays killed: also runs that were stopped, and runs of some tests alone.
+  // What earlier runs killed stays killed, including runs that were stopped and runs of some tests only.
   for (const each of values.fresh ? [] : readdirSync(dirname(base))) {
     if (!each.startsWith(`${file.replace(/\.ts$/, '')}.`) || !each.endsWith('.json')) continue
     const earlier = JSON.parse(readFileSync(join(dirname(base), each), 'utf8'))
@@ -135,10 +135,10 @@ const mutateFile = async (name, file) => {
       if (line.tried !== undefined) trying = undefined
     }
     save()
-    // A test may also fail because of what an earlier mutant left behind; it then kills nothing.
+    // A test may also fail because of what an earlier mutant left behind. It then kills nothing.
     if (trying === undefined && (status === 0 || reached.size > 0)) break
     if (trying === undefined) fail(`the tests of ${file} fail without a mutant`)
-    // The process has died of this one, or waits for ever.
+    // This one killed the process, or made it hang.
     ends.set(trying, { status: 'Timeout', by: 'the end of its process' })
   }
   // Values that are read when the file is loaded can only be changed in a separate process.

@@ -27,7 +27,7 @@ const [switches, tries] = [global.__stryker__, global.mutantTries]
 const tell = (line: object) => appendFileSync(plan.results, `${JSON.stringify(line)}\n`)
 const { setTimeout, clearTimeout } = globalThis
 
-/** A test that takes this long with a mutant, in milliseconds, waits for ever. `usual`: what it takes without. */
+/** A test that takes this long with a mutant, in milliseconds, hangs. `usual`: how long it takes without. */
 const longest = (usual: number): number => 8000 + 10 * usual
 
 /** How a test ends: passed, failed, or not in its time. */
@@ -82,7 +82,7 @@ export default class MutantRunner extends TestRunner {
     }
     // What the trials reached was not reached as the file was loaded.
     if (switches.mutantCoverage !== undefined) switches.mutantCoverage.static = {}
-    // What a mutant leaves behind may break the test for those after it: then it is not known who was killed.
+    // What a mutant leaves behind may break the test for later ones, so it is unknown which one was killed.
     if (killed.length > 0) {
       const isSound = (await runOnce(run, longest(usual))) === 'passed'
       for (const line of killed) tell(isSound ? line : { ...line, status: 'Doubtful' })

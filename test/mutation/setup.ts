@@ -32,7 +32,7 @@ vi.mock('../../connector/snapshot/store/database', async (importActual) => {
   return { ...actual, openDatabase }
 })
 
-/** Leaves out tests that take seconds: what they alone kill counts as survived. */
+/** Leaves out tests that take seconds. Mutants that only they kill count as survivors. */
 beforeEach((context) => {
   current.mutantTestName = context.task.name
   if (leftOut?.test(context.task.name)) context.skip()

@@ -18,7 +18,7 @@ export type Connector = {
 export type ContainerOptions = {
   readonly verb: Verb
   readonly connector: Connector
-  /** Files of the working directory beside the config. */
+  /** Files of the working directory besides the config. */
   readonly files?: Readonly<Record<string, unknown>>
   readonly job?: { readonly id: number; readonly attempt: number }
   /** Runs it as process 1 of its own process namespace, which requires permission. */
@@ -53,7 +53,7 @@ const putFiles = (folder: string, { verb, connector, files = {} }: ContainerOpti
   for (const [name, value] of Object.entries(all)) writeFileSync(join(folder, name), JSON.stringify(value))
 }
 
-/** Starts the script of the platform around a connector, in a folder that stands for the container's. */
+/** Starts the platform's script around a connector, in a folder that acts as the container's. */
 export const startContainer = (options: ContainerOptions): Container => {
   const { verb, connector, files = {}, job = { id: 1, attempt: 1 }, isProcess1 = false } = options
   const folder = newTempPath(verb)

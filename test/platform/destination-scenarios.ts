@@ -49,7 +49,7 @@ const oneBadVisit = [...visitRows(0, 3), ...visitRows(3, 4, badMail), ...visitRo
 const list = (...ids: ReadonlyArray<number>) => recordsOf('locations', locationRows(...ids))
 const bothStreams = { streams: [locations, visits] }
 
-/** What the service holds must stay as it is, whatever a job without a complete list brings. */
+/** What the service holds must stay unchanged, whatever a job without a complete list brings. */
 const untouched = { inactive: [] }
 
 /** Each scenario under both definitions, unless it needs refreshes. */

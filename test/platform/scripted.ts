@@ -6,7 +6,7 @@ import type { Json } from './model/connection'
 /** How a scripted source ends: with an exit status, or killed, as where its memory is used up. */
 export type SourceEnd = number | 'SIGKILL'
 
-/** A source that prints these lines and ends so. It stands for any source beside our destination. */
+/** A source that prints these lines and ends this way. It represents any source connected to our destination. */
 export const scriptedSource = (lines: ReadonlyArray<Json>, end: SourceEnd = 0): Connector => ({
   entrypoint: `sh -c 'cat "$SOURCE_LINES"; ${end === 'SIGKILL' ? 'kill -9 $$' : `exit ${end}`}'`,
   config: {},
@@ -14,7 +14,7 @@ export const scriptedSource = (lines: ReadonlyArray<Json>, end: SourceEnd = 0): 
 })
 
 /**
- * A destination that keeps all it gets in a file and gives back each state. It stands for any destination beside our
+ * A destination that keeps all it gets in a file and returns each state. It represents any destination connected to our
  * source.
  */
 export type ObedientDestination = Connector & { readonly received: string }

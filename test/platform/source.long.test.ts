@@ -29,7 +29,7 @@ const outage = (times: number) => ({
 const onlyReviews = (streams: Awaited<ReturnType<typeof discoverStreams>>) =>
   streams.filter(({ stream }) => stream.name === 'reviews')
 
-/** What a good job shows, beside what it read. */
+/** What a good job shows besides what it read. */
 const good = { status: 'COMPLETED', attempts: [{ mismatches: [], warnings: [], junk: { source: [] }, unselected: [] }] }
 
 /** Starts the source, and notes what each attempt was given. */

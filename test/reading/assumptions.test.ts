@@ -144,7 +144,7 @@ describe.each(runs)('in a %s run', (_, start, stored) => {
         const outcome = await readAll(reviewList(service(place)), { concurrency }, await start())
         expectHonest(outcome, all.slice(stored), ends)
         if (outcome.failure === undefined) continue
-        // The next run goes on where this one has failed, and lacks nothing that this one has not sent.
+        // The next run continues where this one failed, and misses nothing that this one has not sent.
         const next = await readAll(reviewList(serve(() => all)), {}, goOnFrom(outcome))
         expect(next.isComplete).toBe(true)
         expect(missingIn(all.slice(stored), outcome.read, next.read)).toEqual([])
@@ -159,7 +159,7 @@ describe('no row is lost although', () => {
     let n = 0
     return serve(() => shuffle(rows, n++))
   }
-  /** Each answer in turn, and the ones after it, may be the one that is wrong. */
+  /** In turn, each answer and the ones after it may be the wrong one. */
   const eachAnswer = async (
     list: typeof reviewList,
     change: (page: TestPage, since: number) => TestPage,

@@ -16,7 +16,7 @@ const lookback = 600_000
 const findFalseEnds = (ends: ReadonlyArray<RunEnd>): ReadonlyArray<RunEnd> =>
   ends.filter(({ lacking, read }) => lacking.length > 0 && read > 0)
 
-/** A service that comes to rest, or breaks no assumption, is read to the end. */
+/** A service that stops changing, or breaks no assumption, is read to the end. */
 const judge = async (
   { isLasting = false }: HostileClass,
   traits: ExportTraits,

@@ -11,9 +11,8 @@ const page: ListPage<TestRow> = { rows: [] }
 const noWait: Task<void> = async () => undefined
 
 /**
- * Reads pages from a service whose answers take `answerTime` milliseconds. Working on a page takes `workTime`, on each
- * of the first four `coldTime`, on some `workTimes` by their offset. `ahead`: how far ahead of each page requests were
- * sent.
+ * Reads pages from a service whose answers take `answerTime` milliseconds. Processing a page takes `workTime`, for each
+ * of the first four `coldTime`, for some `workTimes` by offset. `ahead`: how far ahead of each page requests were sent.
  */
 const readPages = async ({
   answerTime,

@@ -173,7 +173,7 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
     ['full', 1400, 'light'],
   ] as const)('%s has nothing that axe finds fault with at %i pixels in %s', async (name, width, scheme) => {
     await openReport(width, scheme, name)
-    // The policy of the page allows no script; the protocol's own runs beside it.
+    // The page's policy allows no script, but the protocol's own script runs outside of it.
     await tab.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8').replace(/^/, 'void 0;'))
     await tab.evaluate(
       `void axe.run(document, { resultTypes: ['violations'] }).then(({ violations, ` +

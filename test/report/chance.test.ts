@@ -50,7 +50,7 @@ describe('findProbability', () => {
   })
 
   it.each([
-    // Tables of Student's distribution: 5 % lie beyond 2.101 with 18 degrees of freedom, and beyond 2.093 with 19.
+    // Tables of Student's distribution: 5 % are beyond 2.101 with 18 degrees of freedom, and beyond 2.093 with 19.
     [10, 10, 2.10092],
     [10, 11, 2.09302],
   ])('of averages of %i and %i that are %d standard errors apart is 5 %', (n, m, t) => {

@@ -4,7 +4,7 @@ import { createLineReader, parseLine } from './lines'
 export type RunOutput = {
   /** Everything but records. */
   readonly talk: ReadonlyArray<string>
-  /** The last status of each stream; Airbyte's alone. */
+  /** The last status of each stream; only for Airbyte. */
   readonly statuses: Readonly<Record<string, string>>
   readonly failureTypes: ReadonlyArray<string>
   readonly states: number
@@ -15,7 +15,7 @@ export type RunOutput = {
 export type Consumer = {
   /** Starts with the output of another run. Returns where its bytes go and what they contained. */
   readonly open: () => { readonly take: (bytes: Buffer) => void; readonly output: () => RunOutput }
-  /** The state to go on from; undefined at first. */
+  /** The state from which to continue; undefined at first. */
   readonly state: () => unknown
 }
 

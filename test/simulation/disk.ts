@@ -4,7 +4,7 @@ import type { Chance } from './random'
 export type DiskImage = { readonly file: Buffer | undefined; readonly log: Buffer | undefined }
 
 const sector = 4096
-/** What stands before the blocks of a file: a page that never changes, and two headers in turn. */
+/** What comes before the blocks of a file: a page that never changes, and two alternating headers. */
 const headerBytes = 3 * sector
 const blockBytes = 262_144
 
@@ -48,7 +48,7 @@ const drawLogPlace = (log: Buffer, synced: number, last: number, chance: Chance)
   return chance.between(first, Math.max(first, last))
 }
 
-/** A log without its end, which begins anywhere behind the first `synced` bytes. */
+/** A log without its end, which begins anywhere after the first `synced` bytes. */
 export const cutLog = (log: Buffer, synced: number, chance: Chance): Buffer =>
   log.subarray(0, toLogPlace(log, drawLogPlace(log, synced, logLength(log), chance)))
 
@@ -81,7 +81,7 @@ const tearBlocks = (before: Buffer, after: Buffer, chance: Chance): Buffer => {
   for (let from = headerBytes; from < torn.length; from += blockBytes) {
     const [old, written] = [before, after].map((bytes) => bytes.subarray(from, from + blockBytes)) as [Buffer, Buffer]
     if (old.equals(written) || !chance.happens(rate)) continue
-    // The checksum stands in the first sector.
+    // The checksum is in the first sector.
     torn.fill(0, from, from + 512 * chance.between(1, 8))
   }
   return torn
@@ -149,7 +149,7 @@ export const failPower = (
   ])()
 }
 
-/** What a power failure leaves of a disk whose fsyncs have lied. */
+/** What a power failure leaves on a disk whose fsyncs lied. */
 export type DiskLoss = {
   readonly image: DiskImage
   /** The disk is as it was, or could have been, at one instant. Otherwise its contents do not belong together. */
@@ -163,9 +163,9 @@ const goBack = (changes: ReadonlyArray<DiskChange>, chance: Chance): DiskChange 
 }
 
 /**
- * What a power failure leaves where fsyncs have returned before their writes were made. Everything is as it was some
- * writes ago; or the file and its log are, each at another instant; or any sectors written since are missing.
- * `changes`: those that may be lost; the last one is under way.
+ * What a power failure leaves if fsyncs returned before their writes were made. Everything is as it was some writes
+ * ago; or the file and its log are, each at a different instant; or any sectors written since are missing. `changes`:
+ * those that may be lost; the last one is in progress.
  */
 export const loseSyncedWrites = (changes: ReadonlyArray<DiskChange>, chance: Chance): DiskLoss => {
   const [earlier, other] = [goBack(changes, chance), goBack(changes, chance)]

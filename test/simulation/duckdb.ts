@@ -20,8 +20,8 @@ import type { Owner, Realm } from './realm'
 export type DiskFault = 'power failure' | 'lost sectors' | 'lost syncs' | 'full disk' | 'no memory' | 'large log'
 
 /**
- * DuckDB in the simulation: it is the real one, but each call is an event, so that a process can be killed between any
- * two. A process that has ended leaves the file as it was at that instant.
+ * DuckDB in the simulation: the real one, but each call is an event, so that a process can be killed between any two. A
+ * process that has ended leaves the file as it was at that instant.
  */
 export type SimulatedDuckDb = {
   /**
@@ -39,7 +39,7 @@ export type SimulatedDuckDb = {
   readonly takeLoss: () => SyncLoss
   /** What someone does to a damaged file: moves its log away, or starts over. */
   readonly repair: (remedy: Remedy) => void
-  /** Begins another world, without a file at this path. `lies`: the disk's fsyncs return before anything is written. */
+  /** Starts another world, without a file at this path. `lies`: the disk's fsyncs return before anything is written. */
   readonly reset: (path: string, chance: Chance, lies: boolean) => void
 }
 
@@ -66,9 +66,9 @@ const preparingCalls = ['prepare', 'prepare_extracted_statement'] as const
 
 const memoryError = 'Out of Memory Error: could not allocate block of size 256.0 KiB (61.0 MiB/61.0 MiB used)'
 const largeLogBytes = 1e9
-/** What `feedback forget` and `feedback compact` write beside the file. */
+/** What `feedback forget` and `feedback compact` write next to the file. */
 const copySuffixes = ['.forget', '.forget.wal', '.compact', '.compact.wal']
-/** How many changes a disk whose fsyncs lie may lose. */
+/** How many changes a disk with lying fsyncs may lose. */
 const mostLies = 24
 
 /** Reads a file; one that has not changed since it was read last is not read again. */
@@ -108,7 +108,7 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
   /** What the disk may still lose, the oldest first. */
   let unsynced: ReadonlyArray<DiskChange> = []
   let loss: SyncLoss = 'nothing'
-  /** The file in whose place another one was put, as long as the folder was not synced since. */
+  /** The file that was replaced by another, until the folder is synced. */
   let replaced: DiskImage | undefined
   let isFull = false
   let memoryRefusals = 0

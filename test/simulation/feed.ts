@@ -94,7 +94,7 @@ export const createFeed = (traits: FeedTraits, now: () => number, chance: Chance
   const gone = new Map<string, Entry>()
   let standing: ReadonlyArray<Entry> = []
 
-  /** Lets locations leave the list, and come back to it. */
+  /** Makes locations leave the list and return to it. */
   const changeList = ({ goneRate, backRate, cutRate }: ListTraits): void => {
     const back = [...gone].filter(() => drawing.happens(backRate))
     const rate = drawing.happens(cutRate) ? 0.5 : goneRate
@@ -199,7 +199,7 @@ export const createFeed = (traits: FeedTraits, now: () => number, chance: Chance
     grow: (isFirst, isQuiet) => {
       const from = entries.length
       if (list !== undefined) changeList(list)
-      // Locations whose fate was changed by a failing service have visits that are refused.
+      // Visits to locations whose fate was changed by a failing service are refused.
       if (isQuiet) codes = []
       if (codes.length === 0) for (let i = 0; i < 2; i += 1) addPlace('good', true)
       if (isQuiet) for (let i = 0; i < 3; i += 1) addVisit('good')

@@ -11,8 +11,8 @@ export const diskFaults = ['torn write', 'power failure', 'lying sync', 'full di
 export type FileFault = (typeof diskFaults)[number]
 
 /**
- * A disk for a few files, and for those beside them that take their place. Each call is some events, so that a process
- * can be killed between any two.
+ * A disk for a few files, and for those that replace them. Each call is several events, so that a process can be killed
+ * between any two.
  */
 export type SimulatedDisk = {
   /** `amount`: of events before the fault, or of bytes that are left. `kill` ends the process. */

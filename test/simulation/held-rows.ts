@@ -1,8 +1,8 @@
 import type { Violation } from './oracles'
 
 /**
- * How much a source may hold, beside its pages: what it has handed to the pipe of stdout, and what waits in front of
- * it; bytes.
+ * How much a source may hold besides its pages: what it has passed to the pipe of stdout, and what waits before it;
+ * bytes.
  */
 const outputRoom = (1 << 20) + (1 << 18) + 2 * 65_536
 

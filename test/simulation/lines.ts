@@ -1,6 +1,6 @@
 /**
- * Splits what a process prints into lines, as its reader gets it: in pieces that may be cut within a character. `rest`:
- * a last line without an end, as a kill leaves it.
+ * Splits what a process prints into lines, the way its reader gets it: in pieces that may be cut within a character.
+ * `rest`: a last line without an end, as a kill leaves it.
  */
 export const createLineSplitter = (takeLine: (line: string) => void) => {
   let rest = ''

@@ -74,7 +74,9 @@ export const findSurplus = (truth: Truth, reviews: ReadonlyMap<string, unknown>)
     .map((id) => ({ oracle: 'nothing beyond', what: `review ${id}` }))
 }
 
-/** A read of rows at rest asks for a bounded number of pages, though their order is random and some answers fail. */
+/**
+ * A read of unchanging rows requests a bounded number of pages, even if their order is random and some answers fail.
+ */
 export const checkRequests = ({ clamp }: ServiceTraits, requests: number): ReadonlyArray<Violation> => {
   const most = 2 * 130 * (Math.ceil(400 / Math.min(clamp, 10)) + 5)
   return requests > most ? [{ oracle: 'few requests', what: `${requests}, where ${most} are many` }] : []
@@ -96,7 +98,7 @@ export const createTokenWatch = () => {
   }
 }
 
-/** Neither a secret nor a patient's word is in what a run prints beside records. */
+/** Besides records, a run prints neither a secret nor a patient's words. */
 export const checkLeaks = (
   talk: string,
   secrets: ReadonlyArray<string>,

@@ -86,7 +86,7 @@ export const createExportPlatform = (
           return [
             ...checkHeldRows(held, concurrency),
             ...(isQuiet ? checkRequests(scenario.service, requests) : []),
-            // After a first run, tombstones begin at the newest review: some come once more.
+            // After a first run, tombstones begin at the newest review, so some come once more.
             ...(isQuiet && readBefore !== undefined && scenario.config.deletes !== 'tombstones'
               ? checkRepeats(service.truth(Number.POSITIVE_INFINITY), readBefore, records - audit.count())
               : []),

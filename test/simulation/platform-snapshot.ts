@@ -60,7 +60,7 @@ const checkStatus = (
 const holdsNothing = (file: string): boolean =>
   (statSync(file, { throwIfNoEntry: false })?.size ?? 0) <= 12_288 && !existsSync(`${file}.wal`)
 
-/** The arguments of a run, beside those that every verb takes. */
+/** The arguments of a run besides those that every command takes. */
 const listArguments = (
   { snapshot: { streams, history, refreshes } }: SnapshotScenario,
   verb: SnapshotVerb | undefined,

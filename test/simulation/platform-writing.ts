@@ -16,7 +16,7 @@ const objects: Readonly<Record<FeedStream, string>> = { visits: 'visit_records',
 
 /** A state that a run is fed with, and the records since the state before it of the same scope. */
 type SentState = {
-  /** The line; for Singer its value. What comes back has to be it. */
+  /** The line, or for Singer its value, which must come back unchanged. */
   readonly text: string
   readonly streams: ReadonlyArray<FeedStream>
   readonly positions: Readonly<Record<FeedStream, number>>

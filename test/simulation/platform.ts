@@ -119,7 +119,7 @@ const copy = (state: unknown): unknown => (state === undefined ? undefined : JSO
 type AirbyteStates = ReadonlyArray<{ readonly stream: { readonly stream_descriptor: { readonly name: string } } }>
 type SingerState = { readonly bookmarks?: Readonly<Record<string, unknown>> }
 
-/** The states with that of one stream out of older ones, which may have none of it. */
+/** The states, with that of one stream from older ones, which may lack it. */
 const putBack = (states: unknown, stream: string, older: unknown): unknown => {
   if (states === undefined) return undefined
   if (Array.isArray(states)) {

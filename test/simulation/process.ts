@@ -57,7 +57,7 @@ export type ProcessOptions = {
 /** Starts programs: `runProgram` of the kit with a process that is not this one. */
 export type ProcessTable = {
   readonly start: (options: ProcessOptions) => SimulatedProcess
-  /** Begins another world: the ids of processes are those of the first. */
+  /** Starts another world, with the same process ids as the first. */
   readonly reset: () => void
   /** Passes an uncaught error to the process whose code is running. Returns true if there is one. */
   readonly crash: (error: unknown) => boolean

@@ -134,7 +134,7 @@ const createTimer = (realm: Realm, callback: () => void, delay: number, repeats:
 
 type Timer = { readonly close: () => unknown }
 
-/** A promise that is settled after `delay`, as those of `node:timers/promises`. */
+/** A promise that settles after `delay`, like those of `node:timers/promises`. */
 const createDelay =
   (realm: Realm) =>
   (delay = 1, value?: unknown, { signal }: { readonly signal?: AbortSignal } = {}): Promise<unknown> =>

@@ -3,7 +3,7 @@ import type { Chance } from './random'
 import { firstReviewId } from './rows'
 import { createScenario, type PlannedDisturbance, quietRuns, type Scenario } from './scenario'
 
-/** What a world of `feedback sync` has beside that of a source. */
+/** What a world of `feedback sync` has besides that of a source. */
 export type SnapshotScenario = Scenario & {
   readonly snapshot: {
     readonly streams: ReadonlyArray<string>
@@ -65,7 +65,7 @@ const drawVerbs = (runs: number, reviews: number, chance: Chance) => {
   return { verbs, disturbances }
 }
 
-/** Power failures on a disk whose fsyncs lie. */
+/** Power failures on a disk with lying fsyncs. */
 const drawLostSyncs = (runs: number, chance: Chance): ReadonlyArray<DiskDisturbance> =>
   Array.from({ length: runs }, (_, run) => run)
     .filter(() => chance.happens(0.5))

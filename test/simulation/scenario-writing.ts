@@ -21,7 +21,7 @@ import type { WritingTraits } from './service-writing'
 export const ledgerFile = 'locations.ledger'
 export const letterFile = 'rejected.jsonl'
 
-/** What a world of a destination has beside that of a source. */
+/** What a world of a destination has besides that of a source. */
 export type WritingPlan = {
   readonly feed: FeedTraits
   readonly input: InputTraits

@@ -31,8 +31,8 @@ export type Disturbance =
 export type PlannedDisturbance = { readonly run: number; readonly step: number; readonly before?: number } & Disturbance
 
 /**
- * A run in which a stream stands apart from those that are read with it: it is not selected, or gets the state of an
- * earlier run.
+ * A run in which one stream is not read together with the others: it is not selected, or gets the state of an earlier
+ * run.
  */
 export type ApartStream = {
   readonly run: number
@@ -97,7 +97,7 @@ const pickKind = (chance: Chance, kinds: Kinds): Kind => {
 const drawChange = (chance: Chance, { hasShortPages }: ServiceTraits): Disturbance => ({
   what: 'rows',
   change: chance.pick(changes),
-  // A page that is short at will, beside many rows that are deleted, looks like the end.
+  // A page that is arbitrarily short, together with many deleted rows, looks like the end.
   count: hasShortPages ? 1 : chance.happens(0.15) ? 25 : chance.between(1, 8),
 })
 
@@ -219,10 +219,7 @@ export const createScenario = (seed: number): Scenario => {
   }
 }
 
-/**
- * The same world with rows so long that those of a few pages are more than may wait for a reader of stdout, who is
- * slow.
- */
+/** The same world with rows so long that a few pages are more than may wait for a slow reader of stdout. */
 export const lengthenRows = (scenario: Scenario, chance: Chance): Scenario => ({
   ...scenario,
   config: { ...scenario.config, page_size: 10 },
@@ -236,7 +233,7 @@ export const lengthenRows = (scenario: Scenario, chance: Chance): Scenario => ({
 
 /**
  * The same world with a list of little more than a page, which the service cuts anywhere, and whose rows change while
- * it is read to its end.
+ * its end is read.
  */
 export const shortenList = (scenario: Scenario, chance: Chance): Scenario => ({
   ...scenario,

@@ -6,7 +6,7 @@ import { createManagedList, type ListTraits, type ListWatch, listPath } from './
 
 /** How a service shows the feedback on its entities where its specification says nothing. */
 export type EntityTraits = {
-  /** The most rows of a page, whatever was asked for. */
+  /** The most rows on a page, whatever was requested. */
   readonly clamp: number
   /** The perPage in an answer: the applied one, the requested one, or none. */
   readonly echo: 'applied' | 'requested' | 'none'
@@ -27,7 +27,7 @@ export type EntityTraits = {
   /** How likely it is that rows change with a request, and the longest time until a new row shows. */
   readonly churn: number
   readonly lag: number
-  /** How likely a row of a page is deleted once the page has been served: those behind it move up. */
+  /** How likely a row of a page is deleted once the page has been served, so that later rows move up. */
   readonly deletions: number
   /** The list of locations that it manages; undefined: there is none, and no ratings of entities are read. */
   readonly list?: ListTraits

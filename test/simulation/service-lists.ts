@@ -6,7 +6,7 @@ export const listPath = '/api/v2/entity/locations'
 
 /** How a service pages its list of locations if the specification does not say. */
 export type PageTraits = {
-  /** The most of a page, whatever was asked for. */
+  /** The most rows on a page, whatever was requested. */
   readonly clamp: number
   /** The reported page count: of its own pages, of pages of the requested size, or none. */
   readonly totals: 'applied' | 'requested' | 'none'

@@ -65,7 +65,7 @@ export type ExportService = SimulatedService & {
   readonly changes: () => number
 }
 
-/** What goes wrong at an export beside the faults of every service. */
+/** What goes wrong at an export besides the faults of every service. */
 export const exportFaults: ReadonlyArray<ServiceFault> = [
   ...serviceFaults,
   '401 in 200',
@@ -78,13 +78,12 @@ const exportPath = '/api/reputation/v1/reviews'
 const deletedPath = '/api/reputation/v1/deleted-reviews'
 
 /**
- * A service with both exports and tokens, as its specification describes it, whose rows and answers are drawn from a
- * seed.
+ * A service with both exports and tokens, following its specification, whose rows and answers are drawn from a seed.
  */
 export const createService = (traits: ServiceTraits, now: () => number, chance: Chance): ExportService => {
   const rows = createRows(traits, now, chance)
   let changeCount = 0
-  /** How many pages may still be followed by changes: a read of a service that never rests need not end. */
+  /** How many pages may still be followed by changes, since a read of a service that always changes need not end. */
   let churnLeft = 0
   let clamp = traits.clamp
   let falseEnds = 0
@@ -124,7 +123,7 @@ export const createService = (traits: ServiceTraits, now: () => number, chance: 
       change(chance.pick(changes), chance.between(1, traits.burst), lastIds)
     }
     const filter = {
-      // Without sources in the request, those of a default that does not name all.
+      // If the request names no sources, those of a default that does not include all.
       sources: request.sources ?? sourceIds.slice(0, 2),
       modifiedTimeFrom: request.modifiedTimeFrom,
       offset: served,

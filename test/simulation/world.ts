@@ -84,7 +84,7 @@ export const runWorld = async (
   const trace = createHash('sha256')
   const sends = new Map<Owner, number[]>()
   const pauseEnds = new Map<Owner, number>()
-  // The Retry-After of an answer whose end is still under way.
+  // The Retry-After of an answer that is still being received.
   const askedPauses = new WeakMap<object, number>()
   const tokens = createTokenWatch()
   let [steps, requests, kills, networkFaults, wallOffset] = [0, 0, 0, 0, 0]

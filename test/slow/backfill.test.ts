@@ -16,8 +16,8 @@ const pageSize = Math.max(10, Math.min(1000, Math.round(reviews / 2000)))
 const requestsPerHour = Math.max(240, Math.round(40_000 / pageSize))
 const secondsPerRequest = 3600 / requestsPerHour
 /**
- * A run that is killed before its first transaction would go on from the same place for ever, on a machine that is fast
- * enough.
+ * On a machine that is fast enough, a run killed before its first transaction would continue from the same place
+ * forever.
  */
 const minRunMillis = 10_000
 /** Of one run of `feedback sync`; measured peaks are far below. */
@@ -57,7 +57,7 @@ type Run = {
   readonly reached: ScanPlace | undefined
   /** Its first page of reviews. */
   readonly first: ScanPlace | undefined
-  /** Where its streams would go on. */
+  /** Where its streams would continue. */
   readonly places: ReadonlyArray<ScanPlace>
 }
 
@@ -121,7 +121,7 @@ describe(`a backfill of ${reviews} reviews through a night`, () => {
           : []
       })
     }
-    /** Where the file says that each stream goes on; the least advanced first. */
+    /** Where the file says that each stream continues, the least advanced first. */
     const readPlaces = async () => {
       const { stdout, status, stderr } = await runProgram('feedback', ['state', 'export', '--db', db])
       expect(status, stderr).toBe(0)

@@ -168,7 +168,7 @@ it('compares versions of which one between was expired', async () => {
   await expect(compare(lake, first + 1, last)).rejects.toThrow('has no such version')
 })
 
-it('compares versions between which a table was dropped and created again, and those before the first table', async () => {
+it('compares versions between which a table was dropped and recreated, and those before the first table', async () => {
   const lake = newLake()
   const first = await useLake(lake, 'write', async (snapshot) => {
     await claimSnapshot(snapshot, service('http://a.example'), 'refuse')
@@ -390,7 +390,7 @@ it('shows rows of a review only with its newest version, also where the review c
   expect(await contents()).toBe('1.10 1.11')
   await write(lake, ...infos, recordsMessage('reviews', reviewJson(1, 2)))
   expect(await contents()).toBe(null)
-  // A run of the contents alone.
+  // A run of only the contents.
   await write(lake, startedMessage(reviewContentsInfo()), recordsMessage('review_contents', contentJson(1, 3, 12)))
   expect(await contents()).toBe('1.12')
 })

@@ -122,7 +122,7 @@ const messagesOf = (people: ReadonlyArray<Person>, minute: number, mode?: SyncMo
   ...streamMessages(publicReviewsInfo(), ...people.map(publicReviewOf)),
 ]
 
-/** Texts that are looked for in the bytes of a file must stand there as they are. */
+/** Texts that are searched in the bytes of a file must be there unchanged. */
 const withoutCompression = ({ db }: Snapshot): Snapshot => ({
   db: {
     ...db,
@@ -157,7 +157,7 @@ const dump = (path: string): Promise<string> =>
     return texts.join('\n')
   })
 
-/** The bytes of a file and of everything beside it that begins with its name. */
+/** The bytes of a file and of all files next to it whose names begin with its name. */
 const bytesAt = (path: string): Buffer =>
   Buffer.concat(
     readdirSync(dirname(path))

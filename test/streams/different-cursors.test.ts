@@ -56,7 +56,7 @@ const addRows = (rows: Table, message: Message): Table => {
   return next
 }
 
-/** Reads one stream alone from a stage on; returns each stage on the way, the last one last. */
+/** Reads one stream alone from a stage on. Returns each stage on the way, the last one last. */
 const readStages = async (
   { source }: Service,
   stream: string,

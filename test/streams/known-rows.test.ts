@@ -14,7 +14,8 @@ type Row = { readonly id: number; readonly modifiedTime: string }
 const review = (id: number, modified: number): Row => ({ id, modifiedTime: new Date(modified).toISOString() })
 
 /**
- * 50 reviews, one a minute, the last of them ten days ago; `behind`: how many requests for them an old replica answers.
+ * 50 reviews, one a minute, the last of them ten days ago; `behind`: how many requests for them an outdated replica
+ * answers.
  */
 const createService = () => {
   let clock = begin
@@ -139,7 +140,7 @@ describe('known rows that do not come again', () => {
     service.passHour()
     const second = await read(service.source, first.state)
     expect([idsOf(second), warnings(second), second.failures, service.waits]).toEqual([[101], [], {}, []])
-    // The page, and the end behind it.
+    // The page, and the end after it.
     expect(service.deletionRequests).toBe(2)
     expect(second.state.reviews).toMatchObject({ modifiedTimeFrom: new Date(begin + minute).toISOString() })
   })

@@ -16,7 +16,7 @@ import {
 const [second, minute, hour] = [1000, 60_000, 3_600_000]
 const begin = Date.parse('2026-03-01T12:00:00Z')
 
-/** 3,000 reviews, all changed by one bulk change a minute before the first run; an hour lies between two runs. */
+/** 3,000 reviews, all changed by one bulk change a minute before the first run, with an hour between two runs. */
 const createService = () => {
   let clock = begin
   const { data, api } = createExportApi(() => clock)

@@ -68,8 +68,8 @@ const stopChanges = {
 const keepsOrder = ({ order }: ExportTraits): boolean => order !== 'ties' && order !== 'random'
 
 /**
- * Without an order a page that is short for no reason looks like the whole window, and a fast growing set never comes
- * to rest.
+ * Without an order, a page that is short for no reason looks like the whole window, and a fast-growing set never
+ * settles.
  */
 const limitGrowth = ({ additions, burstEvery }: ExportTraits): Partial<ExportTraits> => ({
   shortPages: false,

@@ -308,7 +308,7 @@ export const runSimulation = async (traits: ExportTraits, plan: SimulationPlan):
     plan.crashes && draw() < 0.6 ? { crash: { items: 1 + Math.floor(draw() * 15), stateKept: draw() < 0.5 } } : {}
   const ends: RunEnd[] = []
   let runCount = 0
-  /** When the read began that the next run of a stream goes on with. */
+  /** When the read began that the next run of a stream continues. */
   const begun = new Map<RunEnd['stream'], number>()
   const runOne = async (stream: RunEnd['stream'], state: StreamState, crashPlan: () => object): Promise<RunResult> => {
     const before = service.requests()
@@ -316,7 +316,7 @@ export const runSimulation = async (traits: ExportTraits, plan: SimulationPlan):
     begun.set(stream, begin)
     const done = await runStream(stream, { ...settings, ...crashPlan() }, state)
     const { failure, finished, cutoff } = done
-    // A run that was stopped before it stored its last state goes on from the token of the one before.
+    // A run that was stopped before it stored its last state continues from the token of the previous one.
     if (done.state.scan === undefined) begun.delete(stream)
     ends.push({
       stream,

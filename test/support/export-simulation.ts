@@ -18,7 +18,7 @@ export type TieOrder = 'stable' | 'replicas' | 'merged' | 'rotated'
 /** How a simulated service behaves; times in milliseconds, activity in rows per request. */
 export type ExportTraits = {
   readonly order: Order
-  /** The most rows of a page, whatever is asked for. */
+  /** The most rows on a page, whatever is requested. */
   readonly clamp: number
   readonly rows: number
   /** How many rows have the same modifiedTime, as after a bulk change. */
@@ -43,7 +43,7 @@ export type ExportTraits = {
   /** Some pages have fewer rows than requested: at least this share of them. */
   readonly shortPages: boolean
   readonly shortestPage: number
-  /** The fewest rows of a full page, whose number is drawn for each answer from here to `clamp`; 0: always `clamp`. */
+  /** The fewest rows on a full page; their number is drawn for each answer, from this to `clamp`. 0: always `clamp`. */
   readonly leastClamp: number
   /** The share of reviews that have no mention time. */
   readonly unmentioned: number
@@ -52,7 +52,7 @@ export type ExportTraits = {
   /** Rows that never change and are dated, by mistake, this long after the moment at which the simulation begins. */
   readonly futureDates: ReadonlyArray<number>
   readonly ties: TieOrder
-  /** How many rows an answer to offset 0 of the whole export lacks, as from a replica that is behind. */
+  /** How many rows an answer to offset 0 of the whole export lacks, as from an outdated replica. */
   readonly lackingRows: number
   /** On average once in this many requests, all answers are empty for up to `outageTime` milliseconds; 0: never. */
   readonly outageEvery: number
@@ -72,7 +72,7 @@ export type ExportTraits = {
   readonly defaultRange: 'none' | 'told' | 'untold'
   /** It refuses an offset after the last row. */
   readonly refusesEnd: boolean
-  /** Every second answer shows the rows as they were so long ago, as from a replica that is behind. */
+  /** Every second answer shows the rows as they were this long ago, as from an outdated replica. */
   readonly replicaLag: number
   /** Every second answer has at most this many rows; 0: as many as the others. */
   readonly replicaClamp: number
@@ -221,7 +221,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
   const deletedRows = new Map<number, { readonly time: number; readonly visible: number }>()
   const ids: number[] = []
   const futureIds = new Set<string>()
-  /** What it held after each request that a replica may still show, by the time; only where one is behind. */
+  /** What it held after each request that a replica may still show, by time; only if a replica is outdated. */
   const earlier: { readonly time: number; readonly holdings: Holdings }[] = []
 
   const drawMention = (): number =>
@@ -321,11 +321,11 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
   }
 
   const mergeAt = 3 + below(8)
-  /** Where a row stands among those with its modifiedTime. */
+  /** The place of a row among those with its modifiedTime. */
   const tieOf = (id: number): number => {
     if (traits.ties === 'replicas') return random(id * 2 + (requests % 2))()
     if (traits.ties === 'merged') {
-      // Blocks of seven; the second of four stands behind the others after the merge.
+      // Blocks of seven; the second of four comes after the others once merged.
       const block = Math.floor(id / 7) % 4
       return (requests >= mergeAt && block === 1 ? 4 : block) * 1e6 + id
     }

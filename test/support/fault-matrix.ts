@@ -30,7 +30,7 @@ export const mayFail = (failure: Failure['_tag'], says: RegExp): Expected => ({
   says,
 })
 
-/** The faults that each program meets in the same way: those of the connection, and those that change no row. */
+/** The faults that every program meets in the same way: those of the connection, and those that change no row. */
 export const commonFaults = {
   '429': retried(/answered 429|asks to wait/),
   '500': retried(/answered 500/),

@@ -9,7 +9,7 @@ import { random } from './random'
 /** How a service behaves where its specification says nothing. */
 export type FeedbackTraits = {
   readonly seed: number
-  /** The most rows of a page, whatever perPage is requested. */
+  /** The most rows on a page, whatever perPage is requested. */
   readonly maxPageSize: number
   /** The perPage of the echo: the applied one, the requested one, or none. */
   readonly echo: 'applied' | 'requested' | 'none'
@@ -96,7 +96,7 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
     else if (chosen !== undefined) chosen.answer = `answered at ${clock}`
   }
 
-  /** Deletes one of the rows that a page had: those behind it move up. */
+  /** Deletes one of the rows that a page had, so that later ones move up. */
   const deleteServed = (
     kind: Kind,
     entities: ReadonlyArray<{ readonly id: string; readonly rows: ReadonlyArray<CommentRow> }>,

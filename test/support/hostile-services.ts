@@ -6,7 +6,7 @@ import { type ExportTraits, type Order, stableTraits } from './export-simulation
 export type HostileClass = {
   readonly traits: fc.Arbitrary<Partial<ExportTraits>>
   readonly plan?: Partial<SimulationPlan>
-  /** It goes on when nothing else changes, so that a reader may end INCOMPLETE for good. */
+  /** It continues when nothing else changes, so a reader may end INCOMPLETE for good. */
   readonly isLasting?: boolean
 }
 

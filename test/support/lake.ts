@@ -96,7 +96,7 @@ export const drawPages = (
           : [recordsMessage('deleted_reviews', deletion)]),
       recordsMessage('locations', `{"id":${pick(5)},"seen":"2026-01-01T00:0${pick(3)}:00Z","n":${step}}`),
       ...drawnInfos.map((info) => checkpointMessage(info.name, { step })),
-      // Makes each writer commit before another one goes on.
+      // Makes each writer commit before another one continues.
       { _tag: 'Waiting', stream: 'reviews', until: 0 } as const,
     ]
     return { writer: pick(writers), messages }

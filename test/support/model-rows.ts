@@ -4,7 +4,7 @@ import { createModelViews } from '../../connector/snapshot/store/views'
 import type { ModelRow, ModelRows } from './oracle'
 import { openSnapshotFile } from './snapshot-messages'
 
-/** A value as the oracle has it: times in ISO 8601, integers beyond 2^53 as texts. */
+/** A value in the form of the oracle: times in ISO 8601, integers beyond 2^53 as text. */
 const toCell = (value: unknown): ModelRow[string] =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/.test(value)
     ? new Date(`${value.replace(' ', 'T').slice(0, -3)}Z`).toISOString()

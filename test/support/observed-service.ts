@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { type ReceivedRequest, sendJson, startServer } from './listen'
 
-/** A service in plain node:http, as the specification has it where nothing else is said. */
+/** A service in plain node:http that follows the specification unless stated otherwise. */
 export type ObservedService = {
   /** How many reviews there are; default 25. */
   readonly reviews?: number
   /** The position of the nth row among all; default oldest first. */
   readonly order?: (n: number, count: number) => number
-  /** The most rows of a page, whatever is asked for. */
+  /** The most rows on a page, whatever is requested. */
   readonly clamp?: number
   readonly ignoresLimit?: boolean
   /** The echo holds the applied limit. */

@@ -69,7 +69,7 @@ const questionIdOf = (code: string | null, question: string | null, type: string
 const numberIn = (answer: string): number | null =>
   /^-?\d{1,15}(\.\d{1,15})?$/.test(answer) && !answer.endsWith('\n') ? Number(answer) : null
 
-/** The day that a date of ISO 8601 names, alone or before a time. */
+/** The day of an ISO 8601 date, alone or before a time. */
 const dateIn = (answer: string): string | null => {
   const [, day] =
     /^([1-9]\d{3}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[-+]\d\d:?\d\d)?)?$/.exec(answer) ?? []

@@ -217,7 +217,7 @@ const findLimit = (probabilities: ReadonlyArray<number>): number => {
 
 type Models = ReturnType<typeof expectedModels>
 
-/** What the sections are made of; `own` and `before`: the models over the reviews of one month alone. */
+/** The inputs of the sections; `own` and `before`: the models over the reviews of a single month. */
 const listSections = (
   [month, previous]: readonly [string, string],
   { models, own, before, remarks }: { models: Models; own: Models; before: Models; remarks: ReadonlyArray<ModelRow> },
@@ -267,7 +267,7 @@ const readGroups = (
   })
 }
 
-/** A figure of all reviews; in the first month of the data nothing is known of the month before. */
+/** A figure for all reviews. In the first month of the data, nothing is known about the month before. */
 const compareAll = (models: Models, [month, previous]: readonly [string, string], metric: string): Figure => {
   const rowOf = (of: string) =>
     (models.month_over_month ?? []).find((row) => row.scope === 'all' && row.month === of && row.metric === metric)

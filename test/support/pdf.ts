@@ -36,7 +36,7 @@ const readObjects = (pdf: Buffer): ReadonlyMap<string, PdfObject> => {
   )
 }
 
-/** What each glyph of a font stands for. */
+/** The character of each glyph of a font. */
 const readCharacters = (map: string): ReadonlyMap<number, string> => {
   const characters = new Map<number, string>()
   const hex = (digits = '') => Number.parseInt(digits, 16)

@@ -1,7 +1,7 @@
-// A proxy for HTTP as a process of its own. It takes its settings as JSON, and prints its port, then each request on a
-// line, and an empty line for each on stdin: upstream: the port of 127.0.0.1 that every host stands for; answer: what
-// it says to each CONNECT, '' to close at once; silent: it says nothing; user: the name and password that it wants; key
-// and cert: it is spoken to in TLS.
+// An HTTP proxy in a separate process. It takes its settings as JSON, prints its port, then each request on a line, and
+// an empty line for each line on stdin. upstream: the port of 127.0.0.1 that every host is mapped to; answer: its reply
+// to each CONNECT, '' to close immediately; silent: it does not reply; user: the required name and password; key and
+// cert: it is reached over TLS.
 import http from 'node:http'
 import https from 'node:https'
 import net from 'node:net'

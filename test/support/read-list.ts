@@ -15,7 +15,7 @@ import type { SimulatedExport } from './export-simulation'
 export type TestRow = ListRow & { readonly mention: number | undefined }
 export type TestPage = ListPage<TestRow>
 
-/** When the lists of tests begin, and the clock of their service, which stands still. */
+/** When the lists of tests begin, and the time of their service's clock, which does not move. */
 export const [listStart, servedAt] = [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 31)]
 
 export const testRow = (id: number, modifiedTime = listStart + id * 60_000, more: Partial<TestRow> = {}): TestRow => ({
@@ -142,7 +142,7 @@ export const readService = (
     start,
   )
 
-/** A service that answers offsets behind the last row with an error. */
+/** A service that answers offsets after the last row with an error. */
 export const refuseEnd =
   (fetch: FetchPage, error: ApiError = { _tag: 'Http', status: 416, message: 'offset' }): FetchPage =>
   (request, turn) =>

@@ -9,7 +9,7 @@ export type ServiceContent = {
 type Row = { readonly text: string; readonly modifiedTime: string }
 const toRow = (text: string): Row => ({ text, modifiedTime: JSON.parse(text).modifiedTime })
 
-/** Both exports in plain node:http: whatever texts of reviews and whatever deletions a test gives them. */
+/** Both exports in plain node:http, with the texts of reviews and the deletions that a test gives them. */
 export const startReviewService = async (onEnd: (close: () => void) => void) => {
   let content: ServiceContent = { reviews: [], deletions: [] }
   const rowsOf = (url: string): ReadonlyArray<Row> =>

@@ -9,7 +9,7 @@ export type JsonNode =
   | { readonly tag: 'object'; readonly members: ReadonlyArray<JsonMember>; readonly gap: string }
 export type JsonMember = readonly [key: { readonly text: string; readonly value: string }, value: JsonNode]
 
-/** A number as it is, whatever its length; -0 is 0. */
+/** A number unchanged, whatever its length; -0 becomes 0. */
 export const toExactNumber = (text: string): number | bigint =>
   /^-?\d+$/.test(text) && !Number.isSafeInteger(Number(text))
     ? BigInt(text)
@@ -79,7 +79,7 @@ const tokenFrom = (list: ReadonlyArray<readonly [string, unknown]>) =>
   fc.constantFrom(...list).map(([text, value]) => token(text, value))
 const timeNode = fc.constantFrom(...times).map(([text]) => token(JSON.stringify(text)))
 const stringNode = fc.oneof(
-  // U+FFFD stands for half a surrogate pair alone, so that its paths are known.
+  // U+FFFD is used only for half a surrogate pair, so that its paths are known.
   fc.string({ unit: 'grapheme' }).map((value) => token(JSON.stringify(value.replaceAll('\ufffd', 'x')))),
   tokenFrom(strings),
 )

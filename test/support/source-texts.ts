@@ -6,7 +6,7 @@ export const listTexts = (source: string): ReadonlyArray<string> => {
   const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1')
   const texts: string[] = []
   let at = 0
-  /** Reads a literal from behind its opening quote; `at` ends behind its closing one. */
+  /** Reads a literal from after its opening quote; `at` ends after its closing one. */
   const readLiteral = (quote: string): string => {
     let text = ''
     while (at < code.length && code[at] !== quote) {

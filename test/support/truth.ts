@@ -185,7 +185,7 @@ const countIfSame = async (
   return count === wanted && count === listed && count === same ? Number(count) : undefined
 }
 
-/** The texts of reviews, in steps between which DuckDB's work on the reviews before goes on. */
+/** The texts of reviews, in steps during which DuckDB's work on earlier reviews continues. */
 const printReviews = async (rows: ReadonlyArray<ReviewRow>): Promise<ReadonlyArray<string>> => {
   const texts: string[] = []
   for (const row of rows) {

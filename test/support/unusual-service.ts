@@ -5,7 +5,7 @@ type StoredComment = { readonly id: bigint; readonly mention: number; response: 
 
 /** How a service behaves where its specification says nothing. */
 export type ServiceTraits = {
-  /** The most rows of a page, whatever is requested. */
+  /** The most rows on a page, whatever is requested. */
   readonly maxPageSize: number
   /** The perPage of the echo. */
   readonly echo: 'the applied size' | 'the requested size' | 'nothing'
@@ -20,8 +20,8 @@ export type ServiceTraits = {
 const second = 1000
 
 /**
- * Operations 1 to 3 as the specification has them, in plain node:http without the sandbox: pages of comments, newest
- * first, of keys such as `person:1`, and `Date` from its own clock.
+ * Operations 1 to 3 as in the specification, in plain node:http without the sandbox: pages of comments, newest first,
+ * with keys such as `person:1`, and `Date` from its own clock.
  */
 export const startUnusualService = async (
   traits: ServiceTraits,

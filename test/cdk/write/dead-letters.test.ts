@@ -37,7 +37,7 @@ const textOf = (record: string, key = '"k"', batch = '1') =>
   `{"stream":"s","object":"things","primary_key":[["id"]],"deletes":false,` +
   `"key":${key},"reason":"wrong","batch":${batch},"when":"1970-01-01T00:00:00.000Z","record":${record}}\n`
 
-/** A test whose failure may have changed the permissions of the machine's /dev/null, which are set back. */
+/** A test whose failure may have changed the permissions of /dev/null, which are restored. */
 const withDevice = (body: () => Promise<void>) => async (): Promise<void> => {
   const { mode } = statSync('/dev/null')
   try {

@@ -39,7 +39,7 @@ const readWith = async (
   return ran.stdout
 }
 
-/** What a stream has whatever is selected. */
+/** What a stream has regardless of the selection. */
 const automaticOf = ({ source_defined_primary_key = [], default_cursor_field = [] }: AirbyteStream) => [
   ...source_defined_primary_key.map(([name = '']) => name),
   ...default_cursor_field,

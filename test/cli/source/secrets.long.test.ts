@@ -10,7 +10,7 @@ import { startTestSandbox } from '../../support/sandbox'
 /** What no output may hold: fit for a header, and different in every encoding. */
 const secret = 'mark/ed+s3cret="&x'
 const padded = [0, 1, 2].map((shift) => Buffer.from(`${'-'.repeat(shift)}${secret}`).toString('base64'))
-/** The characters that the secret alone decides, wherever it begins. */
+/** The characters that depend only on the secret, wherever it begins. */
 const base64 = padded.map((text, shift) =>
   text.slice(Math.ceil((shift * 4) / 3), Math.floor(((shift + secret.length) * 4) / 3)),
 )

@@ -13,7 +13,7 @@ import { startTestSandbox } from '../../support/sandbox'
 let sandbox: Sandbox
 let config: string
 let large: string
-/** Pages of more bytes than we let wait for a reader. */
+/** Pages with more bytes than may wait for a reader. */
 let long: string
 let catalog: string
 beforeAll(async () => {

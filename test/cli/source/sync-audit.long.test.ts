@@ -55,7 +55,8 @@ const keys: Readonly<Record<string, readonly [key: ReadonlyArray<string>, hashed
 const deletedAt = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
 
 /**
- * The rows of the newest version of each parent that are not deleted, and the sum of their hashes, from the rows alone.
+ * The rows of the newest version of each parent that are not deleted, and the sum of their hashes, computed only from
+ * the rows.
  */
 const expectedOf = (stream: string, sent: ReadonlyArray<SentRow>) => {
   const [key, hashed] = keys[stream] ?? [[], []]
@@ -124,7 +125,7 @@ const startService = async (more: object = {}) => {
   return changing
 }
 
-/** `selected`: the attributes to select of each stream beside keys and cursors; all without any. */
+/** `selected`: the attributes to select of each stream besides keys and cursors; by default all. */
 const catalogOf = (names: ReadonlyArray<string>, selected: ReadonlyArray<string> = []) => {
   const json_schema = { properties: Object.fromEntries(selected.map((name) => [name, {}])) }
   return writeTempFile({ streams: names.map((name) => ({ stream: { name, json_schema }, sync_mode: 'incremental' })) })

@@ -56,7 +56,7 @@ type AnyOffset = FieldOffset & {
 
 const parseAt = (json: Buffer, { from, to }: FieldOffset): unknown => JSON.parse(json.toString('utf8', from, to))
 
-/** Expects the offsets of all fields that a value has, and of nothing else. */
+/** Expects exactly the offsets of the fields that a value has. */
 const expectOffsets = (json: Buffer, found: AnyOffset['members'], wanted: FieldTree, value: unknown): void => {
   const holder = (value ?? {}) as Readonly<Record<string, unknown>>
   for (const [name, want] of Object.entries(wanted)) {

@@ -45,7 +45,7 @@ export const toDestinationSchema = (connection: Connection, { stream }: Configur
   additionalProperties: true,
 })
 
-/** The catalogue that a destination sees: modes, names, columns and schemas are not those of the source. */
+/** The catalogue that a destination sees. Modes, names, columns and schemas differ from the source's. */
 export const toDestinationCatalog = (connection: Connection, streams: ReadonlyArray<ConfiguredStream>): Json => ({
   streams: streams.map((configured) => {
     const { stream, primary_key = [], cursor_field = [] } = configured

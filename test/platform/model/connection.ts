@@ -1,8 +1,8 @@
 export type Json = Readonly<Record<string, unknown>>
 
 /**
- * How a connector is known to the platform. `custom`: added by its image name. `refreshes`: from a registry entry with
- * supportsRefreshes, which alone makes the platform send ids and statuses.
+ * How the platform knows a connector. `custom`: added by its image name. `refreshes`: from a registry entry with
+ * supportsRefreshes; only then does the platform send ids and statuses.
  */
 export type Definition = 'custom' | 'refreshes'
 

@@ -20,7 +20,7 @@ const redirections = (verb: Verb): string => {
 
 /**
  * The script that runs instead of the image's ENTRYPOINT, as process 1 of the container. The connector is a grandchild
- * of it, and learns of the end of the sync by its pipes alone. airbyte-platform: ContainerCommandFactory.
+ * of it, and learns about the end of the sync only through its pipes. airbyte-platform: ContainerCommandFactory.
  */
 export const containerScript = (
   verb: Verb,

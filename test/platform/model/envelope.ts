@@ -67,8 +67,8 @@ export const missingStates = (
     }))
 
 /**
- * After a source that exited with 0: COMPLETE for every stream, whatever the source said of it. The time is printed as
- * a Java double. airbyte-platform: ReplicationWorkerHelper.
+ * After a source that exited with 0: COMPLETE for every stream, whatever the source said about it. The time is printed
+ * as a Java double. airbyte-platform: ReplicationWorkerHelper.
  */
 export const completeLines = (
   connection: Connection,

@@ -3,7 +3,7 @@ import type { Connection, Descriptor, Json } from './connection'
 
 const mappersOf = ({ mappers = [] }: Connection, stream: string) => mappers.filter((mapper) => mapper.stream === stream)
 
-/** The name of a column behind the mappers. */
+/** The name of a column after the mappers. */
 export const mapColumn = (connection: Connection, stream: string, column: string): string =>
   mappersOf(connection, stream).reduce((name, mapper) => {
     if (mapper.kind === 'rename' && mapper.from === name) return mapper.to
@@ -12,7 +12,7 @@ export const mapColumn = (connection: Connection, stream: string, column: string
 
 const hash = (value: unknown): string => createHash('sha256').update(String(value)).digest('hex')
 
-/** A record's data behind the mappers; undefined if a row filter drops it. */
+/** A record's data after the mappers; undefined if a row filter drops it. */
 export const mapRecord = (connection: Connection, stream: string, data: Json): Json | undefined =>
   mappersOf(connection, stream).reduce<Json | undefined>((row, mapper) => {
     if (row === undefined) return undefined

@@ -1,6 +1,6 @@
 import { type ConfiguredStream, type Definition, type Descriptor, findStream, type Json } from './connection'
 
-/** What the platform does with a message of a source: it goes on, is dropped without a word, or ends the sync. */
+/** What the platform does with a message from a source: pass it on, drop it silently, or end the sync. */
 export type Screened =
   | { readonly verdict: 'pass'; readonly message: Json }
   | { readonly verdict: 'drop' }

@@ -11,7 +11,7 @@ type Staged = {
   readonly sourceCount: number
 }
 
-/** What the platform knows of an attempt under way. Streams are named by the keys that they have at the source. */
+/** What the platform knows about an attempt in progress. Streams are named by their keys at the source. */
 export type Track = {
   readonly kept: Kept
   readonly nextId: number
@@ -28,7 +28,7 @@ export type Track = {
   readonly rejected: number
   readonly mismatches: ReadonlyArray<string>
   readonly warnings: ReadonlyArray<string>
-  /** Why the sync cannot go on. */
+  /** Why the sync cannot continue. */
   readonly trouble: string | undefined
 }
 

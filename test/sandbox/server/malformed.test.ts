@@ -91,7 +91,7 @@ const almostValidRequest = (operation: string): fc.Arbitrary<unknown> =>
           : value,
     )
 
-/** The keys of the operation, more often than those of the other operations. */
+/** The keys of the operation, more often than the keys of other operations. */
 const keysOf = (operation: string): ReadonlyArray<string> => {
   const keys = Object.values(schemas).map((schema) => {
     const { properties, items } = schema as { properties?: object; items?: { properties?: object } }

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => service?.close())
 
-/** The statement of an audit; the first config is that of the streams `separate`, the other marks deletions. */
+/** The statement of an audit. The first config is for the streams `separate`, the other marks deletions. */
 const audit = async (config: 'config.json' | 'tombstones.json', ...args: ReadonlyArray<string>): Promise<string> => {
   const given = ['--config', join(service.files.path, config), ...args]
   const { status, stdout, stderr } = await runCommand(auditCommand, given)

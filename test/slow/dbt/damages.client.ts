@@ -103,8 +103,8 @@ const printStatement = async (...args: ReadonlyArray<string>): Promise<string> =
 }
 
 /**
- * A statement in two parts, so that what the service has is unpacked once and not for every damage: tables of that, and
- * the rest of the statement, which reads the audited table.
+ * A statement in two parts, so that the service's data is unpacked once and not for every damage: tables of it, and the
+ * rest of the statement, which reads the audited table.
  */
 const cutStatement = (sql: string): { readonly tables: string; readonly rest: string } => {
   const [expected, rest] = sql.split(',\nloaded_rows AS (')

@@ -61,7 +61,7 @@ const redshiftFunctions = `
     AS $$ SELECT CASE WHEN jsonb_typeof(list) = 'array' THEN jsonb_array_length(list) END $$;
 `
 
-/** A statement of Redshift as PostgreSQL takes it: there a SUPER is a jsonb, whose members have other operators. */
+/** A Redshift statement converted for PostgreSQL, where a SUPER is a jsonb, whose members have other operators. */
 const fromRedshift = (sql: string): string =>
   sql
     .replaceAll('DATEDIFF(millisecond,', "DATEDIFF('millisecond',")

@@ -13,7 +13,7 @@ import { startPython } from './python'
 export type Loads = {
   readonly snapshot: string
   readonly cache: string
-  /** Runs each loader once more, each from the states it has. */
+  /** Runs each loader once more from its states. */
   readonly load: () => Promise<void>
 }
 
@@ -132,7 +132,7 @@ export const createLoads = async (
       ({ state }) => state,
     )
     generation += 1
-    // As texts, since an id may lie beyond 2^53.
+    // As text, since an id may be larger than 2^53.
     const records = lines
       .filter((line) => line.startsWith('{"type":"RECORD"'))
       .map((line) => `('${line.replaceAll("'", "''")}'::jsonb)`)

@@ -136,7 +136,7 @@ it.each([
         )
         const [whole, damaged] = await table.ask(sql, upTo(9))
         if (whole > 0) alarms.push(`trial ${trial}: ${whole} buckets as of ${readFileSync(table.state, 'utf8')}`)
-        // Where enough reviews rest while the audit reads, it finds what is lost.
+        // If enough reviews stay unchanged while the audit reads, it finds what is lost.
         if (reviews > 50) {
           expect(damaged).toBeGreaterThan(0)
           tellingTrials += 1

@@ -97,7 +97,7 @@ const expectations = {
     same('Debian packages', listed.sort(), readFileSync(file, 'utf8').trim().split('\n').sort())
     const licenses = packages.find(({ name }) => name === 'bash')?.licenses?.map(({ license }) => license.name) ?? []
     same('whether bash is under GPL-3+', licenses.includes('GPL-3+'), true)
-    // Some name none, such as libcrypt1: they tell the text alone.
+    // Some name none, such as libcrypt1, and only have the text.
     const without = packages.filter((each) => each.licenses === undefined)
     if (without.length * 20 > packages.length) fail(`no license of ${without.map(({ name }) => name).join(', ')}`)
   },

@@ -16,7 +16,8 @@ beforeAll(async () => {
 afterAll(() => sandbox.close())
 
 /**
- * Runs the blocks of a page in a new folder, with the virtual environment active; quick programs stand before its own.
+ * Runs the blocks of a page in a new folder, with the virtual environment active. Quick stand-ins come before its
+ * programs on the path.
  */
 const follow = async (page: string, environment: 'meltano' | 'airbyte', text: (page: string) => string) => {
   project = createJsonFolder()

@@ -18,8 +18,8 @@ export const pythonProgram = (
 ): string => join(process.env.INTEROP_VENV ?? '.venv', environment, 'bin', program)
 
 /**
- * A program that stands before that of its environment on a path: a `pip`, and a Meltano that runs as a fork of one
- * that is imported already.
+ * A program that comes before that of its environment on the path: a `pip`, and a Meltano that runs as a fork of one
+ * that has already been imported.
  */
 export const quickProgram = (environment: 'meltano' | 'airbyte' | 'dlt', program: string): string =>
   join(process.env.INTEROP_QUICK ?? '', environment, program)

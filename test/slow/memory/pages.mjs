@@ -13,8 +13,8 @@ const row = JSON.stringify({
 const length = row.length + 1
 
 /**
- * Pages of an export of `count` rows in the order of their change, 10 ms apart: bytes made once, in which ids and times
- * are written over, so that the server costs little beside the reader.
+ * Pages of an export of `count` rows in the order of their change, 10 ms apart. The bytes are made once and ids and
+ * times overwritten, so that the server costs little compared to the reader.
  */
 export const pagesOf = (count) => {
   const head = Buffer.from('{"reviews":[')

@@ -114,7 +114,7 @@ const content = withExtra(
     liabilities: listOf(fc.record({ liabilityId: id, severity: fc.constantFrom(null, { level: 2, name: 'x' }) })),
   }),
 )
-// One that lacks a name and one whose name is null have other texts, though they say the same.
+// An object that lacks a name and one whose name is null have different texts, but mean the same.
 const dimension = fc.oneof(
   fc.record({ id, name: name.filter((text) => text != null) }),
   fc.constantFrom(null, undefined),

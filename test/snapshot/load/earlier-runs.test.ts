@@ -14,7 +14,7 @@ import {
 } from '../../support/snapshot-messages'
 import { listRows as list, useTables } from '../../support/snapshot-tables'
 
-/** A database in memory with the metadata tables alone, after these statements, for the time that `body` takes. */
+/** A database in memory with only the metadata tables, after these statements, for as long as `body` takes. */
 const useMetadata = (sql: string, body: (db: Database) => Promise<void>): Promise<void> =>
   useTables([], async (db) => {
     await db.run(sql)

@@ -11,7 +11,7 @@ import { openSnapshotFile, reviewsInfo, streamMessages, writeMessages } from '..
 /** With SNAPSHOT_YEAR=1 a whole year; without, a month of a smaller file. */
 const isYear = process.env.SNAPSHOT_YEAR !== undefined
 const [days, reviews] = isYear ? [365, 20_000] : [30, 1_000]
-/** What is rewritten each day stands in the file twice: as rows, and as free place for the next ones. */
+/** What is rewritten each day takes space in the file twice: as rows, and as free space for the next ones. */
 const mostGrowth = 2.5
 const changedEachDay = Math.round(reviews * 0.005)
 const textBytes = 3_000

@@ -3,7 +3,7 @@ import { activateGeneration, finishRefresh } from '../../../connector/snapshot/l
 import type { Database } from '../../../connector/snapshot/store/database'
 import { listRows as list, useTables } from '../../support/snapshot-tables'
 
-/** A database in memory with the metadata tables alone, after these statements, for the time that `body` takes. */
+/** A database in memory with only the metadata tables, after these statements, for as long as `body` takes. */
 const useMetadata = (sql: string, body: (db: Database) => Promise<void>): Promise<void> =>
   useTables([], async (db) => {
     await db.run(sql)

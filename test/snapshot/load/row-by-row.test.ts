@@ -107,7 +107,8 @@ const listForeignRows = async ({ db }: Snapshot, emitted: ReadonlyMap<string, Re
 }
 
 /**
- * Loads a run into `batched`, which makes the rows of reviews itself, and each record of another alone into `single`.
+ * Loads a run into `batched`, which makes the rows of reviews itself, and each record of another run into `single`, one
+ * at a time.
  */
 const loadBoth = async (
   sandbox: Sandbox,

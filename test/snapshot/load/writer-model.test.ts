@@ -34,8 +34,8 @@ const eventArbitrary: fc.Arbitrary<Event> = fc.oneof(
 )
 
 /**
- * The rows that the writer must leave, whatever the order of the events and the batches. Of equal versions the last one
- * counts.
+ * The rows that the writer must leave, whatever the order of the events and the batches. Among equal versions the last
+ * one counts.
  */
 const expectedRows = (events: ReadonlyArray<Event>) => {
   const deletions = new Map<number, number>()

@@ -29,7 +29,7 @@ const readFailure = async (path: string, options?: DatabaseOptions) => {
 
 const marked = '\ufeff'
 
-/** Values of every type that holds texts beside others, in SQL and as `query` reads them. */
+/** Values of every type that contains text and others, in SQL and as `query` reads them. */
 const nestedTexts = [
   [`['${marked}a', NULL]`, [`${marked}a`, null]],
   [`['${marked}a', 'b']::VARCHAR[2]`, [`${marked}a`, 'b']],

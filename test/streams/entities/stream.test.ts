@@ -53,7 +53,7 @@ describe('streams by entity', () => {
     }
   }
 
-  /** The same for the reviews of operation 1, by scrollKey: every service of ours has it. */
+  /** The same for the reviews of operation 1, by scrollKey, which all our services have. */
   const listReviews = async (locationId: string, scrolled: object = {}): Promise<ReadonlyArray<string>> => {
     const request = { locationId, perPage: 100, days: 5000, minRatingCount: -1, ...scrolled }
     const answer = await sandbox.api.retrieveReviews(request)()
