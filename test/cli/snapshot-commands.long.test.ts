@@ -265,7 +265,7 @@ describe('feedback query', () => {
 
   it('cannot change the snapshot and names what is wrong', async () => {
     const outcome = await runCommand(queryCommand, ['--db', db, 'DELETE FROM reviews'])
-    expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('A query changes nothing') })
+    expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('A query cannot change anything') })
     expect((await runCommand(queryCommand, ['--db', db, 'SELECT nope FROM reviews'])).stderr).toContain('nope')
     expect((await runCommand(queryCommand, ['--db', path('none.duckdb'), 'SELECT 1'])).stderr).toContain('no such file')
     expect(existsSync(path('none.duckdb'))).toBe(false)

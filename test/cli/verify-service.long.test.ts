@@ -262,7 +262,7 @@ describe('feedback verify', () => {
     [
       'names that are integers',
       (path) => change('CREATE OR REPLACE TABLE comments AS SELECT * REPLACE (7 AS "entityName") FROM comments', path),
-      /comments\.entityName is no text/,
+      /comments\.entityName is not text/,
     ],
   ])('says with status 2 why it cannot answer: %s', async (name, damage, reason) => {
     const copy = join(folder, `${name.replaceAll(' ', '-')}.duckdb`)

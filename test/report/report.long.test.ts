@@ -379,7 +379,7 @@ describe('readReport', () => {
     expect(open.judgement).toEqual({ compared: 0, threshold: null })
   })
 
-  it('leaves the views of the connection as they were defined for all reviews, and announces each section', async () => {
+  it('leaves the views as they were defined for all reviews, and announces each section', async () => {
     const sections: Array<string> = []
     await reportOn([reviewRecord(1, day('2025-12-01')), reviewRecord(2, day('2024-12-01'))], {
       onSection: (name) => sections.push(name),
