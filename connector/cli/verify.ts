@@ -72,8 +72,8 @@ export const verifyCommand = defineCommand({
       ...configOption,
       required: false,
       help:
-        'Also compare the reviews with the service of this configuration, JSON; ' +
-        `ENV: variables ${variablePrefix}_…`,
+        'Also compare the reviews with the service of this configuration file (JSON), ' +
+        `or ENV for variables ${variablePrefix}_…`,
     },
     repair: {
       type: 'string',

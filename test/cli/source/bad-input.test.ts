@@ -143,9 +143,9 @@ describe('a response that', () => {
     [
       'echoes another time',
       whole([review], { modifiedTimeFrom: '2020-01-01T00:00:00.000Z' }),
-      /modifiedTimeFrom.*asked for/,
+      /modifiedTimeFrom.*requested/,
     ],
-    ['echoes another offset', whole([], { offset: 20 }), /offset.*asked for/],
+    ['echoes another offset', whole([], { offset: 20 }), /offset.*requested/],
     ['is an application error', () => ({ status: { code: 'E17', message: 'no' } }), /code E17/],
   ])('%s is asked for again, then ends the stream with its cursor unmoved', async (_, body, says) => {
     const { status, stdout, requests } = await reading(body)

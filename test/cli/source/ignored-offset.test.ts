@@ -105,7 +105,7 @@ describe('a service that ignores offset ends the stream soon, with its cursor un
       echoed({ ...asked, offset: 0 }, rows.slice(0, asked.limit)),
     )
     expect(errors).toMatchObject([
-      { failure_type: 'transient_error', message: expect.stringMatching(/offset.*asked for/) },
+      { failure_type: 'transient_error', message: expect.stringMatching(/offset.*requested/) },
     ])
     expect([ids.length, requests]).toEqual([50, expect.any(Number)])
     expect(requests).toBeLessThan(20)
