@@ -157,7 +157,7 @@ function* passOn(
  */
 function* releaseProgress(source: SourceEnv, found: Watched<never>): Iterable<E.Either<never, ReaderEvent>> {
   const state = found.checkpoint?.state()
-  const saves = t.UnknownRecord.is(state) && (state.partitions !== undefined || isScanning(found.request.state))
+  const saves = t.UnknownRecord.is(state) && (state.entityStates !== undefined || isScanning(found.request.state))
   if (saves) yield* releaseCheckpoint(source, found)
 }
 
@@ -241,7 +241,7 @@ const isContinuedRefresh = (state: O.Option<unknown>): boolean =>
   t.UnknownRecord.is(state.value) &&
   state.value.refreshing === true &&
   state.value.hasRows === true &&
-  Object.values(state.value.partitions ?? {}).some(({ digest }) => digest !== undefined)
+  Object.values(state.value.entityStates ?? {}).some(({ digest }) => digest !== undefined)
 
 /** Rows of the list are known, from a state or from the file that receives the records. */
 const knowsRowsOf = async (source: SourceEnv, empty: ReadonlyArray<Watched<never>>): Promise<boolean> => {

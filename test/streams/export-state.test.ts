@@ -64,8 +64,8 @@ describe('mergeStates', () => {
 
   it('takes the first state of a stream that cannot be shared', () => {
     const reviews = { modifiedTimeFrom: '2026-01-01T00:00:00.000Z', recent: [] }
-    const comments = { fromDate: '2026-01-01T00:00:00.000Z', partitions: { 'person:1': { digest: 'a' } } }
-    const later = { fromDate: '2026-01-02T00:00:00.000Z', partitions: {} }
+    const comments = { fromDate: '2026-01-01T00:00:00.000Z', entityStates: { 'person:1': { digest: 'a' } } }
+    const later = { fromDate: '2026-01-02T00:00:00.000Z', entityStates: {} }
     expect(mergeStates([{ reviews }, { reviews, comments }, { reviews, comments: later }])).toEqual(
       E.right({ reviews, comments }),
     )

@@ -160,12 +160,12 @@ describe('the future', () => {
     expect(refused.failures.comments).toContain('lies in the future')
     expect(refused.records.comments).toEqual([])
     expect((await read(late, refused.state)).logs).toEqual([])
-    const { comments } = first.state as { readonly comments: { readonly partitions: Record<string, object> } }
-    const partitions = {
-      ...comments.partitions,
-      'location:2': { ...comments.partitions['location:2'], fromDate: '2030-01-01T00:00:00.000Z' },
+    const { comments } = first.state as { readonly comments: { readonly entityStates: Record<string, object> } }
+    const entityStates = {
+      ...comments.entityStates,
+      'location:2': { ...comments.entityStates['location:2'], fromDate: '2030-01-01T00:00:00.000Z' },
     }
-    const ahead = await read(late, { comments: { ...comments, partitions } })
+    const ahead = await read(late, { comments: { ...comments, entityStates } })
     expect(ahead.failures.comments).toMatch(/The state reaches to 2030-01-01.*--full-refresh, or Refresh or Clear/)
   })
 

@@ -28,7 +28,7 @@ import { groupEntities } from './groups'
 import { createRecordBuilder, EntityColumns, type RecordBuilder, toRows } from './records'
 import { type RunResults, readEntities } from './run'
 import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './selection'
-import { decodeEntityState, type EntityPartitions, emptyEntityState, encodeEntityState } from './state'
+import { decodeEntityState, type EntityStates, emptyEntityState, encodeEntityState } from './state'
 
 const [, Summary] = EntitySummary.types
 const { name: _name, ...summaryProps } = Summary.props
@@ -195,7 +195,7 @@ const ratingReader: Reader<SourceEnv, Row> = {
 }
 
 /** What the state keeps of each entity found in the reviews. */
-const seenPartitions = (entities: ReadonlyArray<Entity>): EntityPartitions =>
+const seenEntityStates = (entities: ReadonlyArray<Entity>): EntityStates =>
   Object.fromEntries(entities.flatMap((entity) => (entity.isFromReviews ? [[entityKey(entity), { seen: true }]] : [])))
 
 const readSummaries = (
@@ -218,7 +218,7 @@ const readSummaries = (
     state: () =>
       encodeEntityState(source.now(), {
         ...emptyEntityState,
-        partitions: seenPartitions(allEntities),
+        entityStates: seenEntityStates(allEntities),
         reviews,
         next: last && keyAfter(entities, last),
       }),
@@ -238,7 +238,7 @@ const readSummaries = (
     source,
     entities,
     // A summary has no cursor: all of it is sent, and the entity has no state.
-    () => (rows) => ({ rows, partition: O.none }),
+    () => (rows) => ({ rows, entityState: O.none }),
   )
   const toEvents = ({ results, cutoff, notes, last }: RunResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(

@@ -18,7 +18,7 @@ import {
   type FetchEntities,
 } from './answer'
 import { type Entity, entityKey } from './selection'
-import type { PartitionRows, TakeRows } from './tracker'
+import type { TakenRows, TakeRows } from './tracker'
 
 /** The entity of a record, under the identifier with which it was requested. */
 export const EntityColumns = t.intersection([
@@ -125,7 +125,7 @@ export const withJoinedBlocks = (
 }
 
 /** The rows of an entity's window, its state after it, and its warnings. */
-type TrackedRows = PartitionRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }
+type TrackedRows = TakenRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }
 
 /**
  * Turns entity results into rows. A refused entity gives none and keeps its state; each warning is given once. An
@@ -148,7 +148,7 @@ export const toRows = (
   return (result: EntityResult, cutoff: number | undefined): E.Either<Failure, TrackedRows> => {
     const key = entityKey(result)
     const entity = byKey.get(key) as Entity
-    const noRows: TrackedRows = { entity, rows: [], partition: O.none, notes: [] }
+    const noRows: TrackedRows = { entity, rows: [], entityState: O.none, notes: [] }
     if (refusedKeys.has(key)) return E.right(noRows)
     if (E.isLeft(result.answer)) {
       refusedKeys.add(key)
@@ -165,7 +165,7 @@ export const toRows = (
       E.map(({ rows, unknownPaths }) => ({
         entity,
         ...takeRows(rows, result, cutoff ?? Number.POSITIVE_INFINITY),
-        ...(listedKeys.has(key) ? {} : { partition: O.none }),
+        ...(listedKeys.has(key) ? {} : { entityState: O.none }),
         notes: nameUnknown(unknownPaths).map(warningEvent),
       })),
     )

@@ -19,7 +19,7 @@ import { decodeExportState, openExportState } from '../export-state'
 import { digestEntitySelection, findScanSince } from '../index-entities'
 import { reviewExportReader } from '../reviews'
 import type { SourceEnv } from '../source-env'
-import { type EntityStreamState, encodeEntityState, mapPartitions } from './state'
+import { type EntityStreamState, encodeEntityState, mapEntityStates } from './state'
 
 /** The identifier families of operations 1 to 3. A request has identifiers of one family. */
 export type EntityKind = 'person' | 'location' | 'entity'
@@ -103,11 +103,11 @@ const readWithReviewEntities = (
   const { keys, completeScans } = source.entityIndex
   const previous = previousReviewState(state.reviews, digest)
   // Entities found for another selection are dropped.
-  const partitions =
+  const entityStates =
     previous === undefined
-      ? mapPartitions(state.partitions, ({ seen: _, ...partition }) => partition)
-      : state.partitions
-  for (const [key, { seen }] of Object.entries(partitions)) if (seen === true) keys.add(key)
+      ? mapEntityStates(state.entityStates, ({ seen: _, ...entityState }) => entityState)
+      : state.entityStates
+  for (const [key, { seen }] of Object.entries(entityStates)) if (seen === true) keys.add(key)
 
   const readSelection = (reviewState: unknown): Feed<Failure, ReaderEvent> => {
     const reviews = { ...reviewCursorState(reviewState), of: digest }
@@ -119,10 +119,10 @@ const readWithReviewEntities = (
   const encodeSearchState: EncodeSearchState = () => {
     const count = keys.size
     return (reviewState) => {
-      const found = [...keys].slice(0, count).map((key) => [key, { ...partitions[key], seen: true }] as const)
+      const found = [...keys].slice(0, count).map((key) => [key, { ...entityStates[key], seen: true }] as const)
       return encodeEntityState(O.getOrElse(() => source.startDate)(state.fromDate), {
         ...state,
-        partitions: { ...partitions, ...Object.fromEntries(found) },
+        entityStates: { ...entityStates, ...Object.fromEntries(found) },
         reviews: { ...reviewCursorState(reviewState), of: digest },
         refreshing: syncMode === 'full_refresh',
       })

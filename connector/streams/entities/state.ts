@@ -10,9 +10,9 @@ import { floorToSecond } from '../../reading'
  * The state of one entity: its cursor if different from the stream's, a digest of the rows that its next window
  * contains again (empty: unknown), and if it was found in the reviews. Without a digest it was never read.
  */
-const EntityPartition = t.partial({ fromDate: Instant, digest: t.string, seen: t.boolean })
-export type EntityPartition = t.TypeOf<typeof EntityPartition>
-export type EntityPartitions = Readonly<Record<string, EntityPartition>>
+const EntityState = t.partial({ fromDate: Instant, digest: t.string, seen: t.boolean })
+export type EntityState = t.TypeOf<typeof EntityState>
+export type EntityStates = Readonly<Record<string, EntityState>>
 
 /** The state of a stream by entity as JSON. `reviews`: the state of the reviews in which entities were found. */
 const EntityStreamStateCodec = t.intersection([
@@ -20,7 +20,7 @@ const EntityStreamStateCodec = t.intersection([
   t.partial({
     startDate: Instant,
     filters: t.string,
-    partitions: t.record(t.string, EntityPartition),
+    entityStates: t.record(t.string, EntityState),
     reviews: t.unknown,
     refreshing: t.boolean,
     next: t.string,
@@ -29,12 +29,12 @@ const EntityStreamStateCodec = t.intersection([
 
 export type EntityStreamState = {
   readonly fromDate: O.Option<number>
-  /** The start date from which every partition was read (../start-date.ts). */
+  /** The start date from which every entity was read (../start-date.ts). */
   readonly readSince: O.Option<number>
   /** A digest of the last run's filters; undefined in states of old versions. */
   readonly filters: string | undefined
-  /** By entity key. Each partition that has been read has its cursor. */
-  readonly partitions: EntityPartitions
+  /** By entity key. Each entity that has been read has its cursor. */
+  readonly entityStates: EntityStates
   readonly reviews: unknown
   /** A full refresh is in progress. */
   readonly refreshing: boolean
@@ -48,7 +48,7 @@ export const emptyEntityState: EntityStreamState = {
   fromDate: O.none,
   readSince: O.none,
   filters: undefined,
-  partitions: {},
+  entityStates: {},
   reviews: undefined,
   refreshing: false,
   next: undefined,
@@ -66,12 +66,12 @@ export const decodeEntityState = (stream: string, state: O.Option<unknown>): E.E
               `The state of ${stream} is wrong: ${formatIssues(issues)}. ` +
                 'Give the state exactly as it was printed, or none to read everything.',
             ),
-          ({ fromDate, startDate, filters, partitions = {}, reviews, refreshing = false, next }) => ({
+          ({ fromDate, startDate, filters, entityStates = {}, reviews, refreshing = false, next }) => ({
             fromDate: O.some(toMillis(fromDate)),
             readSince: O.map(toMillis)(O.fromNullable(startDate)),
             filters,
-            partitions: mapPartitions(partitions, (partition) =>
-              partition.digest === undefined ? partition : { fromDate, ...partition },
+            entityStates: mapEntityStates(entityStates, (entityState) =>
+              entityState.digest === undefined ? entityState : { fromDate, ...entityState },
             ),
             reviews,
             refreshing,
@@ -80,30 +80,30 @@ export const decodeEntityState = (stream: string, state: O.Option<unknown>): E.E
         ),
       )
 
-/** The partitions with `f` applied to each. */
-export const mapPartitions = (
-  partitions: EntityPartitions,
-  f: (partition: EntityPartition) => EntityPartition,
-): EntityPartitions => Object.fromEntries(Object.entries(partitions).map(([key, partition]) => [key, f(partition)]))
+/** The states of the entities with `f` applied to each. */
+export const mapEntityStates = (
+  entityStates: EntityStates,
+  f: (entityState: EntityState) => EntityState,
+): EntityStates => Object.fromEntries(Object.entries(entityStates).map(([key, entityState]) => [key, f(entityState)]))
 
-/** The cursor of a partition in milliseconds; none if it was never read. */
-export const partitionCursor = ({ fromDate, digest }: EntityPartition): O.Option<number> =>
+/** The cursor of an entity in milliseconds; none if it was never read. */
+export const entityCursor = ({ fromDate, digest }: EntityState): O.Option<number> =>
   digest === undefined || fromDate === undefined ? O.none : O.some(toMillis(fromDate))
 
 /**
- * The state as JSON: the most common cursor once, and only different cursors in their partitions. `defaultFrom`: the
- * cursor, in milliseconds, if no partition has one.
+ * The state as JSON: the most common cursor once, and only different cursors with their entities. `defaultFrom`: the
+ * cursor, in milliseconds, if no entity has one.
  */
 export const encodeEntityState = (
   defaultFrom: number,
-  { readSince, filters, partitions, reviews, refreshing, next }: Omit<EntityStreamState, 'fromDate'>,
+  { readSince, filters, entityStates, reviews, refreshing, next }: Omit<EntityStreamState, 'fromDate'>,
 ): t.TypeOf<typeof EntityStreamStateCodec> => {
-  const shared = mostCommonFromDate(Object.values(partitions)) ?? toInstant(defaultFrom)
+  const shared = mostCommonFromDate(Object.values(entityStates)) ?? toInstant(defaultFrom)
   return {
     fromDate: shared,
     ...(O.isSome(readSince) ? { startDate: toInstant(readSince.value) } : {}),
     ...defined({ filters }),
-    partitions: mapPartitions(partitions, ({ fromDate, ...rest }) =>
+    entityStates: mapEntityStates(entityStates, ({ fromDate, ...rest }) =>
       fromDate === undefined || fromDate === shared ? rest : { fromDate, ...rest },
     ),
     ...defined({ reviews }),
@@ -111,9 +111,9 @@ export const encodeEntityState = (
   }
 }
 
-const mostCommonFromDate = (partitions: ReadonlyArray<EntityPartition>): string | undefined => {
+const mostCommonFromDate = (entityStates: ReadonlyArray<EntityState>): string | undefined => {
   const counts = new Map<string, number>()
-  for (const { fromDate } of partitions)
+  for (const { fromDate } of entityStates)
     if (fromDate !== undefined) counts.set(fromDate, (counts.get(fromDate) ?? 0) + 1)
   return [...counts].reduce<readonly [string | undefined, number]>((a, b) => (b[1] > a[1] ? b : a), [undefined, 0])[0]
 }
@@ -138,11 +138,11 @@ export const readEntityCursors = (
   pipe(
     decodeEntityState(stream, O.fromNullable(state)),
     E.map(
-      ({ partitions }) =>
+      ({ entityStates }) =>
         new Map(
-          Object.entries(partitions).map(([key, partition]) => [
+          Object.entries(entityStates).map(([key, entityState]) => [
             key,
-            { cursor: O.toUndefined(partitionCursor(partition)), isWhole: (partition.digest ?? '') !== '' },
+            { cursor: O.toUndefined(entityCursor(entityState)), isWhole: (entityState.digest ?? '') !== '' },
           ]),
         ),
     ),
@@ -161,17 +161,17 @@ export const rewindEntities = (
   pipe(
     decodeEntityState(stream, O.fromNullable(state)),
     E.map((decoded) => {
-      const partitions = Object.entries(decoded.partitions).map(([key, partition]) => {
-        const cursor = partitionCursor(partition)
+      const entityStates = Object.entries(decoded.entityStates).map(([key, entityState]) => {
+        const cursor = entityCursor(entityState)
         const from = oldest.get(key)
-        if (O.isNone(cursor) || from === undefined) return [key, partition] as const
+        if (O.isNone(cursor) || from === undefined) return [key, entityState] as const
         const fromDate = toInstant(Math.min(cursor.value, floorToSecond(from) - second))
-        return [key, { ...partition, fromDate, digest: '' }] as const
+        return [key, { ...entityState, fromDate, digest: '' }] as const
       })
       const defaultFrom = O.getOrElse(() => 0)(decoded.fromDate)
       return {
         ...(t.UnknownRecord.is(state) ? state : {}),
-        ...encodeEntityState(defaultFrom, { ...decoded, partitions: Object.fromEntries(partitions) }),
+        ...encodeEntityState(defaultFrom, { ...decoded, entityStates: Object.fromEntries(entityStates) }),
       }
     }),
   )

@@ -40,13 +40,13 @@ import { type RunResults, readEntities } from './run'
 import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './selection'
 import {
   decodeEntityState,
-  type EntityPartition,
-  type EntityPartitions,
+  type EntityState,
+  type EntityStates,
   type EntityStreamState,
   emptyEntityState,
   encodeEntityState,
+  entityCursor,
   nextWindowFrom,
-  partitionCursor,
 } from './state'
 import { takeRows, trackEntity } from './tracker'
 
@@ -88,7 +88,7 @@ const createEntityStreamReader = (definition: EntityDefinition): Reader<SourceEn
           readWithEntities(source, request, state, (selection) =>
             selection.entities.length === 0
               ? readNothing(source, stream, state)
-              : readPartitions(definition, source, request, state, selection),
+              : readByEntity(definition, source, request, state, selection),
           ),
         ),
       )
@@ -101,11 +101,11 @@ const digestEntityFilters = ({ feedback: { thresholds, additionalFields } }: Sou
   digestFilters({ ...thresholds, ...defined({ additionalFields }) })
 
 /** The state at the start of a full refresh: keeps the entities found in the reviews, but no cursor. */
-const resetState = ({ partitions, reviews, next }: EntityStreamState): EntityStreamState => ({
+const resetState = ({ entityStates, reviews, next }: EntityStreamState): EntityStreamState => ({
   ...emptyEntityState,
   next,
-  partitions: Object.fromEntries(
-    Object.entries(partitions).flatMap(([key, { seen }]) => (seen ? [[key, { seen }]] : [])),
+  entityStates: Object.fromEntries(
+    Object.entries(entityStates).flatMap(([key, { seen }]) => (seen ? [[key, { seen }]] : [])),
   ),
   reviews,
 })
@@ -141,21 +141,21 @@ type Run = {
   /** In the order in which they are read. */
   readonly entities: ReadonlyArray<Entity>
   /** The state in which each entity begins. */
-  readonly partitions: EntityPartitions
+  readonly entityStates: EntityStates
   readonly lookback: number
   /** The lowest and highest cursor, milliseconds. */
   readonly least: number
   readonly greatest: number
   readonly serviceTime: () => number | undefined
   /** A checkpoint is built later from the entries that the log has now. It must not include later ones. */
-  readonly log: Array<readonly [key: string, partition: EntityPartition]>
+  readonly log: Array<readonly [key: string, entityState: EntityState]>
   /** The entities that could not be read completely. */
   readonly incompleteKeys: string[]
 }
 
-const partitionOf = ({ partitions }: Run, entity: Entity): EntityPartition => partitions[entityKey(entity)] ?? {}
+const entityStateOf = ({ entityStates }: Run, entity: Entity): EntityState => entityStates[entityKey(entity)] ?? {}
 
-const cursorOf = (run: Run, entity: Entity): O.Option<number> => partitionCursor(partitionOf(run, entity))
+const cursorOf = (run: Run, entity: Entity): O.Option<number> => entityCursor(entityStateOf(run, entity))
 
 const windowFrom = (run: Run, entity: Entity): number =>
   nextWindowFrom(cursorOf(run, entity), run.source.startDate, run.lookback)
@@ -176,7 +176,7 @@ const createCheckpoint = (
   last: Pick<EntityGroup, 'kind' | 'ids'> | undefined,
   isEnd = false,
 ): ReaderEvent => {
-  const { source, stream, previous, partitions, entities, reviews, isRefresh, lookback, log } = run
+  const { source, stream, previous, entityStates, entities, reviews, isRefresh, lookback, log } = run
   const count = log.length
   // A start date that may still be refused is not stored.
   const isTimeKnown = run.serviceTime() !== undefined
@@ -189,7 +189,7 @@ const createCheckpoint = (
           ? O.some(startAfterRun(previous.readSince, source.startDate, run.least - lookback))
           : previous.readSince,
         filters: digestEntityFilters(source),
-        partitions: { ...partitions, ...Object.fromEntries(log.slice(0, count)) },
+        entityStates: { ...entityStates, ...Object.fromEntries(log.slice(0, count)) },
         reviews,
         refreshing: !isEnd && isRefresh,
         next: last && keyAfter(entities, last),
@@ -209,8 +209,8 @@ const toEvents =
         if (cutoff !== undefined) reportScanEnd(source, [stream], { cutoff, isCertified: false, isResumed: false })
         for (const { answer, ...entity } of results)
           if (E.isLeft(answer) && !concernsEntity(answer.left)) incompleteKeys.push(entityKey(entity))
-        for (const { entity, partition } of entityRows)
-          if (O.isSome(partition)) log.push([entityKey(entity), { ...partition.value, ...seenMember(entity) }])
+        for (const { entity, entityState } of entityRows)
+          if (O.isSome(entityState)) log.push([entityKey(entity), { ...entityState.value, ...seenMember(entity) }])
         const rows = entityRows.flatMap((each) => each.rows.map(select))
         return [
           ...notes.map((note): ReaderEvent => ({ _tag: 'Note', ...note })),
@@ -233,7 +233,7 @@ const endRun = (run: Run, first: EntityGroup | undefined): Feed<Failure, ReaderE
   )
 }
 
-const readPartitions = (
+const readByEntity = (
   definition: EntityDefinition,
   source: SourceEnv,
   { stream, syncMode, attributes }: StreamRequest<Row>,
@@ -242,8 +242,8 @@ const readPartitions = (
 ): Feed<Failure, ReaderEvent> => {
   const { fetch, serviceTime } = watchServiceTime(definition.createFetch(source), source.now)
   const entities = rotateEntities(selection.entities, previous.next)
-  const partitions = startPartitions(selection.entities, previous)
-  const { least, greatest } = cursorRange(partitions, previous)
+  const entityStates = startEntityStates(selection.entities, previous)
+  const { least, greatest } = cursorRange(entityStates, previous)
   const run: Run = {
     definition,
     source,
@@ -253,7 +253,7 @@ const readPartitions = (
     previous,
     reviews: selection.reviews,
     entities,
-    partitions,
+    entityStates,
     lookback: Math.max(minLookback, source.feedback.lookbackDays * day),
     least,
     greatest,
@@ -266,7 +266,7 @@ const readPartitions = (
   const isFirst = (entity: Entity): boolean => run.isRefresh || O.isNone(cursorOf(run, entity))
   const groups = groupEntities(definition.maxIdentifiers, entities, from, isFirst)
   const resultToRows = toRows(definition, source, entities, (entity) =>
-    takeRows(trackEntity(cursorOf(run, entity), partitionOf(run, entity).digest ?? '', run.lookback, from(entity))),
+    takeRows(trackEntity(cursorOf(run, entity), entityStateOf(run, entity).digest ?? '', run.lookback, from(entity))),
   )
   const { now, concurrency } = source
   const reading = { operation: definition, fetch: withJoinedBlocks(definition, fetch, entities), now, concurrency }
@@ -280,22 +280,22 @@ const readPartitions = (
   )
 }
 
-const startPartitions = (entities: ReadonlyArray<Entity>, { partitions }: EntityStreamState): EntityPartitions =>
+const startEntityStates = (entities: ReadonlyArray<Entity>, { entityStates }: EntityStreamState): EntityStates =>
   Object.fromEntries(
     entities.map((entity) => {
-      const { seen: _, ...partition } = partitions[entityKey(entity)] ?? {}
-      return [entityKey(entity), { ...partition, ...seenMember(entity) }]
+      const { seen: _, ...entityState } = entityStates[entityKey(entity)] ?? {}
+      return [entityKey(entity), { ...entityState, ...seenMember(entity) }]
     }),
   )
 
 const cursorRange = (
-  partitions: EntityPartitions,
+  entityStates: EntityStates,
   { fromDate }: EntityStreamState,
 ): { readonly least: number; readonly greatest: number } => {
   let least = Number.POSITIVE_INFINITY
   let greatest = O.getOrElse(() => Number.NEGATIVE_INFINITY)(fromDate)
-  for (const partition of Object.values(partitions)) {
-    const cursor = O.getOrElse(() => Number.NEGATIVE_INFINITY)(partitionCursor(partition))
+  for (const entityState of Object.values(entityStates)) {
+    const cursor = O.getOrElse(() => Number.NEGATIVE_INFINITY)(entityCursor(entityState))
     least = Math.min(least, cursor)
     greatest = Math.max(greatest, cursor)
   }
@@ -309,8 +309,8 @@ const incompleteFailure = ({ name }: EntityDefinition, count: number): Failure =
       'them. Run again, or sync the stream incrementally, which leaves them for the next run.',
   )
 
-/** Marks in a partition's state that the entity was found in the reviews. */
-const seenMember = ({ isFromReviews }: Entity): Pick<EntityPartition, 'seen'> => (isFromReviews ? { seen: true } : {})
+/** Marks in an entity's state that it was found in the reviews. */
+const seenMember = ({ isFromReviews }: Entity): Pick<EntityState, 'seen'> => (isFromReviews ? { seen: true } : {})
 
 /** The attributes that every record has: its entity, and the mention time as cursor. */
 type EntityRecord = { readonly entityType: unknown; readonly entityId: unknown; readonly mentionTime: unknown }

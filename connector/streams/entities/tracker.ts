@@ -3,13 +3,13 @@ import * as O from 'fp-ts/Option'
 import { toInstant } from '../../cdk'
 import type { CutRecord } from '../../export'
 import { floorToSecond } from '../../reading'
-import type { EntityPartition } from './state'
+import type { EntityState } from './state'
 
 /** The most rows up to the cursor that are held back while an entity is read page by page. */
 const maxHeldRecords = 1000
 
 /** The rows of a window or page to send, and the entity's state after it; no state while rows are held back. */
-export type PartitionRows = { readonly rows: ReadonlyArray<CutRecord>; readonly partition: O.Option<EntityPartition> }
+export type TakenRows = { readonly rows: ReadonlyArray<CutRecord>; readonly entityState: O.Option<EntityState> }
 
 /**
  * Where rows come from: a window that ends at `to` (undefined: the last one), or a page of a reading of the whole
@@ -117,7 +117,7 @@ const takePage = (
   records: ReadonlyArray<CutRecord>,
   { reading, isEnd }: Scroll,
   cutoff: number,
-): PartitionRows => {
+): TakenRows => {
   if (reading > tracker.lastReading) {
     if (!holdsAll(tracker) && hasChanged(tracker)) tracker.resentIds = new Set()
     tracker.lastReading = reading
@@ -125,12 +125,12 @@ const takePage = (
   const newRecords = records.filter((record) => isNew(tracker, record, cutoff))
   if (tracker.heldRecords.length > maxHeldRecords) tracker.heldRecords = []
   const rows = [...newRecords, ...takeResent(tracker, records)]
-  if (!isEnd) return { rows, partition: O.none }
+  if (!isEnd) return { rows, entityState: O.none }
   const isChanged = hasChanged(tracker)
   const isSent = !isChanged || holdsAll(tracker) || tracker.resentIds?.size === tracker.oldCount
   return {
     rows: isChanged && holdsAll(tracker) ? [...tracker.heldRecords, ...rows] : rows,
-    partition: O.some(
+    entityState: O.some(
       isSent
         ? { fromDate: toInstant(cutoff), digest: digestRows(tracker.nextHashes) }
         : { fromDate: toInstant(tracker.sentUpTo), digest: '' },
@@ -143,7 +143,7 @@ const takeWindow = (
   records: ReadonlyArray<CutRecord>,
   to: number | undefined,
   cutoff: number,
-): PartitionRows => {
+): TakenRows => {
   const { sentUpTo } = tracker
   const newRecords = records.filter((record) => isNew(tracker, record, cutoff))
   const hasAllOld = tracker.isComparing && (to === undefined || to > sentUpTo)
@@ -156,14 +156,14 @@ const takeWindow = (
   const nextCursor = to === undefined ? cutoff : Math.max(sentUpTo, to - 1)
   return {
     rows: [...changedRecords, ...newRecords],
-    partition: tracker.isComparing
+    entityState: tracker.isComparing
       ? O.none
       : O.some({ fromDate: toInstant(nextCursor), digest: to === undefined ? digestRows(tracker.nextHashes) : '' }),
   }
 }
 
 /** Takes the rows of a window or page of one entity. `cutoff`: the time up to which the run reads. */
-export type TakeRows = (records: ReadonlyArray<CutRecord>, origin: RowsOrigin, cutoff: number) => PartitionRows
+export type TakeRows = (records: ReadonlyArray<CutRecord>, origin: RowsOrigin, cutoff: number) => TakenRows
 
 export const takeRows =
   (tracker: EntityTracker): TakeRows =>

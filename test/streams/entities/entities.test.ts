@@ -206,9 +206,9 @@ describe.each([commentsStream, transparencyReviewsStream, entityRatingsStream])(
         checkpoints.push({ text: JSON.stringify(event.right.state()), state: event.right.state })
     }
     expect(checkpoints.length).toBeGreaterThan(3)
-    const laterStates = checkpoints.map(({ state }) => state() as { readonly partitions?: Record<string, object> })
-    const partitions = laterStates.map((state) => JSON.stringify(state.partitions))
-    expect(partitions).toEqual(checkpoints.map(({ text }) => JSON.stringify(JSON.parse(text).partitions)))
-    expect(new Set(partitions).size).toBeGreaterThan(1)
+    const laterStates = checkpoints.map(({ state }) => state() as { readonly entityStates?: Record<string, object> })
+    const entityStates = laterStates.map((state) => JSON.stringify(state.entityStates))
+    expect(entityStates).toEqual(checkpoints.map(({ text }) => JSON.stringify(JSON.parse(text).entityStates)))
+    expect(new Set(entityStates).size).toBeGreaterThan(1)
   })
 })

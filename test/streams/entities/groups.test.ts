@@ -238,9 +238,9 @@ describe('many comments of one second', () => {
     expect(logs).toEqual([expect.stringContaining('person 1 cannot be read completely')])
     expect(entityIds(records.comments)).toContain('2')
     expect(service.requests.length).toBeLessThan(600)
-    const { partitions } = state.comments as { readonly partitions: Record<string, { readonly digest?: string }> }
+    const { entityStates } = state.comments as { readonly entityStates: Record<string, { readonly digest?: string }> }
     // Only an entity that was read to its end has a digest.
-    expect([partitions['person:1']?.digest ?? '', partitions['person:2']?.digest]).toEqual([
+    expect([entityStates['person:1']?.digest ?? '', entityStates['person:2']?.digest]).toEqual([
       '',
       expect.stringMatching(/./),
     ])
@@ -335,7 +335,7 @@ describe('the state of entities', () => {
 
   it('with a cursor in the future is kept, no rows are read, and the stream fails with what fixes it', async () => {
     const service = simulatePersons(['1'])
-    const state = { comments: { fromDate: '2030-01-01T00:00:00.000Z', partitions: { 'person:1': { digest: 'x' } } } }
+    const state = { comments: { fromDate: '2030-01-01T00:00:00.000Z', entityStates: { 'person:1': { digest: 'x' } } } }
     const after = await readAll(sourceAt(service, ['1']), [commentsStream], state)
     expect(after.records.comments).toEqual([])
     expect(after.state).toEqual(state)

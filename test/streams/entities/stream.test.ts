@@ -82,7 +82,7 @@ describe('streams by entity', () => {
     expect(first.records.comments?.length).toBeGreaterThan(300)
     const second = await readAll(sourceWith(), selectStreams('comments'), first.state)
     expect(second.records.comments).toEqual([])
-    expect(Object.keys((second.state.comments as { partitions: object }).partitions)).toHaveLength(6)
+    expect(Object.keys((second.state.comments as { entityStates: object }).entityStates)).toHaveLength(6)
   })
 
   it('reads the transparency reviews of every location', async () => {
