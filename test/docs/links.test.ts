@@ -4,7 +4,10 @@ import { expect, it } from 'vitest'
 
 const root = join(__dirname, '..', '..')
 const pages = [
-  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md'],
+  ...readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('README.md'))
+    .map((name) => `test/${name.replaceAll('\\', '/')}`),
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name.replaceAll('\\', '/')}`),
