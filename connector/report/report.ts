@@ -4,15 +4,13 @@ import { type FindStateProblem, findUnknownRegions } from '../snapshot'
 import {
   cellToNumber,
   cellToTextOrNull,
-  cellToTimeOrNull,
   createModelViews,
   createTemporaryViews,
   type Database,
   defaultModelVariables,
-  quoteLiteral,
+  findReadTime,
   type Region,
   readReportingTimeZone,
-  reviewsTableName,
   type Snapshot,
 } from '../snapshot/store'
 import {
@@ -119,18 +117,6 @@ const readRange = async (db: Database): Promise<ReviewRange> => {
     first_month: cellToTextOrNull(row?.first),
     last_month: cellToTextOrNull(row?.last),
   }
-}
-
-/** When the last complete load of the reviews began. If there is none, when their last row was read. */
-const findReadTime = async (db: Database, hasReviews: boolean): Promise<string | null> => {
-  const loaded = await db.scalar(
-    `SELECT max(started) FROM _loads WHERE stream = ${quoteLiteral(reviewsTableName)} AND status = 'complete'`,
-  )
-  const extracted =
-    loaded === null && hasReviews
-      ? await db.scalar(`SELECT max(_airbyte_extracted_at) FROM ${reviewsTableName}`)
-      : loaded
-  return cellToTimeOrNull(extracted)
 }
 
 /** Reads the figures of all reviews. For the first month of the data, nothing is known about the month before. */

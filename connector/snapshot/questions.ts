@@ -1,7 +1,7 @@
 import { CommandError, configFailure, findNearestName, suggestName } from '../cdk'
 import { provideModels } from './regions'
 import { type Database, quoteIdentifier, quoteLiteral } from './store/database'
-import { readReportingTimeZone } from './store/metadata'
+import { findReadTime, readReportingTimeZone } from './store/metadata'
 import { type ModelTables, readModels, userViewNames } from './store/models'
 import { findModels, localDateSql, reviewViewNames } from './store/views'
 
@@ -24,7 +24,7 @@ export type FilterValues = Readonly<Partial<Record<QuestionFilter, string>>>
 
 /**
  * A named query. `view`: the source of its rows; `sql`: the query over `selected`, the rows that pass the filters.
- * `last_read.day`: the day on which the last complete load of the reviews began, or null.
+ * `last_read.day`: the day on which the reviews were last read, or null.
  */
 export type Question = {
   readonly name: string
@@ -357,12 +357,11 @@ export const askQuestion = async (
     )
     onWarning(`No row of ${view} has the ${filter} ${value}.${near === undefined ? '' : ` Did you mean ${near}?`}`)
   }
+  const readAt = await findReadTime(db, models.hasReviews)
+  const readTime = readAt === null ? 'NULL::TIMESTAMPTZ' : `${quoteLiteral(readAt)}::TIMESTAMPTZ`
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
   return `
     WITH selected AS (SELECT * FROM ${quoteIdentifier(view)}${where}),
-    last_read AS (
-      SELECT max(${localDateSql('started', timeZone)}) AS day
-      FROM _loads
-      WHERE stream = 'reviews' AND status = 'complete')
+    last_read AS (SELECT ${localDateSql(readTime, timeZone)} AS day)
     ${renamed}`
 }

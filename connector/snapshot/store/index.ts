@@ -46,6 +46,7 @@ export { chooseMemoryLimit, isOutOfMemory, listMemorySteps } from './memory'
 export {
   cursorSql,
   dropOwnViews,
+  findReadTime,
   firstFormat,
   readReportingTimeZone,
   readSnapshotState,

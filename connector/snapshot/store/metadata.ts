@@ -1,7 +1,7 @@
 import type { SourceState } from '../../cdk'
 import { type Database, instantSql, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
-import { type Column, historyTableName, type Table } from './tables'
-import type { CellValue } from './values'
+import { type Column, historyTableName, reviewsTableName, type Table } from './tables'
+import { type CellValue, cellToTimeOrNull } from './values'
 
 /**
  * Increase the second number when older versions can no longer read what this one writes. A file gets it once something
@@ -106,6 +106,21 @@ export const [timeZoneName, viewsHashName, settledName] = ['reporting_time_zone'
 /** The time zone for the days and months of the file's views, report and Parquet partitions. */
 export const readReportingTimeZone = async (db: Database): Promise<string> =>
   String((await readMeta(db, timeZoneName)) ?? 'UTC')
+
+/**
+ * When the last complete load of the reviews began, in ISO 8601. If there is none, when their last row was read; null
+ * without either.
+ */
+export const findReadTime = async (db: Database, hasReviews: boolean): Promise<string | null> => {
+  const loaded = await db.scalar(
+    `SELECT max(started) FROM _loads WHERE stream = ${quoteLiteral(reviewsTableName)} AND status = 'complete'`,
+  )
+  const extracted =
+    loaded === null && hasReviews
+      ? await db.scalar(`SELECT max(_airbyte_extracted_at) FROM ${reviewsTableName}`)
+      : loaded
+  return cellToTimeOrNull(extracted)
+}
 
 /** The end of the comment on each of our views. A user's view has no such comment, so it stays whatever its name. */
 export const viewMark = 'Made by feedback-connector.'
