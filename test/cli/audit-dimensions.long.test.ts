@@ -8,7 +8,7 @@ import { stateCommand } from '../../connector/cli/state'
 import { syncCommand } from '../../connector/cli/sync'
 import type { Sandbox } from '../../connector/sandbox/start'
 import { runCommand } from '../support/run-command'
-import { lookupSettings, startTestSandbox } from '../support/sandbox'
+import { lookupSettings, reviewsConfig, startTestSandbox } from '../support/sandbox'
 import { useDatabase } from '../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'audit-dimensions-'))
@@ -18,12 +18,7 @@ const db = path('feedback.duckdb')
 const state = path('state.json')
 let sandbox: Sandbox
 
-const settings = (more: object = {}) => ({
-  base_url: sandbox.url,
-  credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
-  start_date: '2000-01-01T00:00:00Z',
-  ...more,
-})
+const settings = (more: object = {}) => reviewsConfig(sandbox, more)
 
 type Answer = ReadonlyArray<Readonly<Record<string, unknown>>>
 

@@ -8,7 +8,7 @@ import { stateCommand } from '../../connector/cli/state'
 import { syncCommand } from '../../connector/cli/sync'
 import type { Sandbox } from '../../connector/sandbox/start'
 import { runCommand } from '../support/run-command'
-import { startTestSandbox } from '../support/sandbox'
+import { reviewsConfig, startTestSandbox } from '../support/sandbox'
 import { useDatabase } from '../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'audit-entities-'))
@@ -19,12 +19,7 @@ const state = path('state.json')
 const locations = ['1001', '1002', '1003', '1004', '1005', '1006']
 let sandbox: Sandbox
 
-const settings = (entities: object) => ({
-  base_url: sandbox.url,
-  credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
-  start_date: '2000-01-01T00:00:00Z',
-  entities,
-})
+const settings = (entities: object) => reviewsConfig(sandbox, { entities })
 
 type Answer = ReadonlyArray<Readonly<Record<string, unknown>>>
 

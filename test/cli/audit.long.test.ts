@@ -11,7 +11,7 @@ import { auditedStreams } from '../../connector/runtime'
 import type { Sandbox } from '../../connector/sandbox/start'
 import { newTempPath } from '../support/files'
 import { runCommand } from '../support/run-command'
-import { startChangingSandbox, startTestSandbox } from '../support/sandbox'
+import { reviewsConfig, startChangingSandbox, startTestSandbox } from '../support/sandbox'
 import { useDatabase } from '../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'audit-'))
@@ -21,12 +21,7 @@ const db = path('reviews.duckdb')
 const state = path('state.json')
 let sandbox: Sandbox
 
-const settings = () => ({
-  base_url: sandbox.url,
-  credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
-  start_date: '2000-01-01T00:00:00Z',
-  page_size: 50,
-})
+const settings = (service = sandbox) => reviewsConfig(service, { page_size: 50 })
 
 const useDb = <A>(body: (run: (sql: string) => Promise<ReadonlyArray<unknown>>) => Promise<A>): Promise<A> =>
   useDatabase(db, 'change', ({ query }) => body(query))
@@ -457,15 +452,7 @@ describe('a service that changes with every page', () => {
     const { sandbox: changing } = await startChangingSandbox({ reviews: 300, churn: { change: 1, add: 1 } })
     try {
       const [settingsPath, file, saved] = [newTempPath('json'), newTempPath('duckdb'), newTempPath('json')]
-      writeFileSync(
-        settingsPath,
-        JSON.stringify({
-          base_url: changing.url,
-          credentials: { auth_type: 'access_token', access_token: changing.accessToken },
-          start_date: '2000-01-01T00:00:00Z',
-          page_size: 50,
-        }),
-      )
+      writeFileSync(settingsPath, JSON.stringify(settings(changing)))
       const sync = ['--config', settingsPath, '--db', file, '--select', 'reviews,deleted_reviews']
       expect(await runCommand(syncCommand, sync)).toMatchObject({ status: 0 })
       expect(await runCommand(stateCommand, ['export', '--db', file, '--out', saved])).toMatchObject({ status: 0 })

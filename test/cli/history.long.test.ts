@@ -10,7 +10,7 @@ import { syncCommand } from '../../connector/cli/sync'
 import { verifyCommand } from '../../connector/cli/verify'
 import type { Sandbox } from '../../connector/sandbox/start'
 import { runCommand } from '../support/run-command'
-import { startTestSandbox } from '../support/sandbox'
+import { reviewsConfig, startTestSandbox } from '../support/sandbox'
 
 const folder = mkdtempSync(join(tmpdir(), 'history-'))
 const path = (name: string) => join(folder, name)
@@ -21,14 +21,7 @@ let sandbox: Sandbox
 
 beforeAll(async () => {
   sandbox = await startTestSandbox({ reviews: 40, until: Date.now() - 60 * minute, now: () => Date.now() + ahead })
-  writeFileSync(
-    config,
-    JSON.stringify({
-      base_url: sandbox.url,
-      credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
-      start_date: '2000-01-01T00:00:00Z',
-    }),
-  )
+  writeFileSync(config, JSON.stringify(reviewsConfig(sandbox)))
 })
 afterAll(async () => {
   await sandbox.close()

@@ -6,7 +6,7 @@ import { programs } from '../../connector/cli/programs'
 import { closeSnapshot } from '../../connector/snapshot/store/file'
 import { createTestIo, toInput } from '../support/command-io'
 import { newTempPath, writeTempFile } from '../support/files'
-import { sandboxConfig, startSmallSandbox } from '../support/sandbox'
+import { reviewsConfig, startSmallSandbox } from '../support/sandbox'
 import { openSnapshotFile, reviewJson, reviewsInfo, streamMessages, writeMessages } from '../support/snapshot-messages'
 
 const run = async (...args: ReadonlyArray<string>) => {
@@ -29,7 +29,7 @@ const writeSnapshot = async (): Promise<string> => {
 describe('--memory-limit', () => {
   it('is too little for a sync: it says so, keeps what was committed, and goes on with more', async () => {
     const sandbox = await startSmallSandbox({ reviews: 3000 })
-    const config = writeTempFile(sandboxConfig(sandbox, { entities: undefined }))
+    const config = writeTempFile(reviewsConfig(sandbox))
     const db = newTempPath('duckdb')
     const sync = (...more: ReadonlyArray<string>) => run('sync', '--config', config, '--db', db, ...more)
     const failed = await sync('--memory-limit', '16MB')

@@ -10,7 +10,7 @@ import { syncCommand } from '../../connector/cli/sync'
 import { verifyCommand } from '../../connector/cli/verify'
 import type { Sandbox } from '../../connector/sandbox/start'
 import { runCommand } from '../support/run-command'
-import { startTestSandbox } from '../support/sandbox'
+import { reviewsConfig, startTestSandbox } from '../support/sandbox'
 import { openSnapshotFile } from '../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'other-'))
@@ -23,20 +23,14 @@ const writeFile = (name: string, value: unknown): string => {
   writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value))
   return path
 }
-const configOf = ({ url, accessToken }: Sandbox, more: object = {}) => ({
-  base_url: url,
-  credentials: { auth_type: 'access_token', access_token: accessToken },
-  start_date: '2000-01-01T00:00:00Z',
-  ...more,
-})
 
 beforeAll(async () => {
   trial = await startTestSandbox({ reviews: 20 })
   real = await startTestSandbox({ reviews: 7 })
-  writeFile('trial.json', configOf(trial))
-  writeFile('real.json', configOf(real))
+  writeFile('trial.json', reviewsConfig(trial))
+  writeFile('real.json', reviewsConfig(real))
   // The same service, its address written otherwise.
-  writeFile('again.json', configOf(trial, { base_url: `${trial.url}//` }))
+  writeFile('again.json', reviewsConfig(trial, { base_url: `${trial.url}//` }))
 })
 afterAll(async () => {
   await trial.close()

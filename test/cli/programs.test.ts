@@ -19,7 +19,7 @@ import {
 } from '../support/destination-input'
 import { writeTempFile } from '../support/files'
 import { runProgram as runBuiltProgram } from '../support/program'
-import { startSmallSandbox } from '../support/sandbox'
+import { reviewsConfig, startSmallSandbox } from '../support/sandbox'
 
 const neverCrashes = new Promise<never>(() => undefined)
 
@@ -48,12 +48,7 @@ describe('the table of programs', () => {
 
   const sources = Object.entries(platformPrograms).filter(([, { run }]) => run === 'source')
   it.each(sources)('names the protocol that the output of %s is in', async (name, row) => {
-    const { url, accessToken } = await startSmallSandbox()
-    const config = writeTempFile({
-      base_url: url,
-      credentials: { auth_type: 'access_token', access_token: accessToken },
-      start_date: '2000-01-01T00:00:00Z',
-    })
+    const config = writeTempFile(reviewsConfig(await startSmallSandbox()))
     const catalog = writeTempFile({
       streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }],
     })

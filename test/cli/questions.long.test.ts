@@ -8,6 +8,7 @@ import { syncCommand } from '../../connector/cli/sync'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { type Question, questionFilters, questions } from '../../connector/snapshot/questions'
 import { runCommand } from '../support/run-command'
+import { reviewsConfig } from '../support/sandbox'
 import { withoutAges } from '../support/scheduling'
 
 const folder = mkdtempSync(join(tmpdir(), 'questions-'))
@@ -32,8 +33,7 @@ let reviews: ReadonlyArray<RawReview>
 
 const writeConfig = (service: Sandbox): string => {
   const path = join(folder, 'config.json')
-  const credentials = { auth_type: 'access_token', access_token: service.accessToken }
-  writeFileSync(path, JSON.stringify({ base_url: service.url, credentials, start_date: '2000-01-01T00:00:00Z' }))
+  writeFileSync(path, JSON.stringify(reviewsConfig(service)))
   return path
 }
 

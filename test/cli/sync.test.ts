@@ -5,10 +5,9 @@ import { joinText } from '../../connector/cdk/lines'
 import type { CommandIo } from '../../connector/cdk/program/command'
 import { runCommandLine } from '../../connector/cdk/program/run-command'
 import { programs } from '../../connector/cli/programs'
-import type { Sandbox } from '../../connector/sandbox/start'
 import { createTestIo, toInput } from '../support/command-io'
 import { newTempPath, writeTempFile } from '../support/files'
-import { startSmallSandbox } from '../support/sandbox'
+import { reviewsConfig, startSmallSandbox } from '../support/sandbox'
 
 const run = async (args: ReadonlyArray<string>, more: Partial<CommandIo> = {}) => {
   const [out, err]: [string[], string[]] = [[], []]
@@ -20,13 +19,7 @@ const run = async (args: ReadonlyArray<string>, more: Partial<CommandIo> = {}) =
   return { status, stdout: out.join(''), stderr: err.join('\n') }
 }
 
-const writeConfig = ({ url, accessToken }: Pick<Sandbox, 'url' | 'accessToken'>, more: object = {}) =>
-  writeTempFile({
-    base_url: url,
-    credentials: { auth_type: 'access_token', access_token: accessToken },
-    start_date: '2000-01-01T00:00:00Z',
-    ...more,
-  })
+const writeConfig = (...given: Parameters<typeof reviewsConfig>) => writeTempFile(reviewsConfig(...given))
 
 describe('feedback sync', () => {
   it('skips the streams that have nothing to read, says so once, and names the one without a cursor', async () => {

@@ -22,7 +22,7 @@ import { writeTempFile } from '../support/files'
 import { startProxy } from '../support/gate'
 import { sendJson } from '../support/listen'
 import { runCommand } from '../support/run-command'
-import { startTestSandbox } from '../support/sandbox'
+import { reviewsConfig, startTestSandbox } from '../support/sandbox'
 
 const folder = mkdtempSync(join(tmpdir(), 'verify-'))
 const config = join(folder, 'config.json')
@@ -31,15 +31,7 @@ let sandbox: Sandbox
 
 beforeAll(async () => {
   sandbox = await startTestSandbox({ reviews: 300, until: Date.now() - 3_600_000 })
-  writeFileSync(
-    config,
-    JSON.stringify({
-      base_url: sandbox.url,
-      credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
-      start_date: '2000-01-01T00:00:00Z',
-      page_size: 50,
-    }),
-  )
+  writeFileSync(config, JSON.stringify(reviewsConfig(sandbox, { page_size: 50 })))
   expect(await runCommand(syncCommand, ['--config', config, '--db', db])).toMatchObject({ status: 0 })
 })
 afterAll(async () => {

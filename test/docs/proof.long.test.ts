@@ -8,6 +8,7 @@ import { syncCommand } from '../../connector/cli/sync'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { docsFolder } from '../support/doc-blocks'
 import { runCommand } from '../support/run-command'
+import { reviewsConfig } from '../support/sandbox'
 import { useDatabase } from '../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'proof-'))
@@ -17,9 +18,7 @@ let sandbox: Sandbox
 
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 300, until: Date.UTC(2026, 9, 1) })
-  const credentials = { auth_type: 'access_token', access_token: sandbox.accessToken }
-  const settings = { base_url: sandbox.url, credentials, start_date: '2000-01-01T00:00:00Z', page_size: 10 }
-  writeFileSync(config, JSON.stringify(settings))
+  writeFileSync(config, JSON.stringify(reviewsConfig(sandbox, { page_size: 10 })))
 })
 afterAll(async () => {
   await sandbox.close()

@@ -4,11 +4,11 @@ import { DuckDBInstance } from '@duckdb/node-api'
 import { expect, it } from 'vitest'
 import { newTempPath, writeTempFile } from '../support/files'
 import { runProgram } from '../support/program'
-import { sandboxConfig, startSmallSandbox } from '../support/sandbox'
+import { reviewsConfig, startSmallSandbox } from '../support/sandbox'
 
 it('100,000 reviews are read, verified and replaced within 128 MB', async () => {
   const sandbox = await startSmallSandbox({ reviews: 100_000 })
-  const config = writeTempFile(sandboxConfig(sandbox, { entities: undefined }))
+  const config = writeTempFile(reviewsConfig(sandbox))
   const db = newTempPath('duckdb')
   const run = async (...args: ReadonlyArray<string>) => {
     const { status, stdout, stderr } = await runProgram('feedback', [...args, '--db', db, '--memory-limit', '128MB'])
@@ -27,7 +27,7 @@ it('100,000 reviews are read, verified and replaced within 128 MB', async () => 
 
 it('a model of 1,000,000 reviews is asked within 600 MB', async () => {
   const sandbox = await startSmallSandbox({ reviews: 10_000 })
-  const config = writeTempFile(sandboxConfig(sandbox, { entities: undefined }))
+  const config = writeTempFile(reviewsConfig(sandbox))
   const [db, usage] = [newTempPath('duckdb'), newTempPath('json')]
   const synced = await runProgram('feedback', ['sync', '--config', config, '--db', db])
   expect(synced.status, synced.stderr).toBe(0)

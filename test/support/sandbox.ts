@@ -105,11 +105,14 @@ export const getPath = (
 export const readJsonAnswer = async <A>(response: Response | Promise<Response>): Promise<A> =>
   (await (await response).json()) as A
 
-/** A config under which every stream of a sandbox has something to read. */
-export const sandboxConfig = ({ url, accessToken }: Pick<Sandbox, 'url' | 'accessToken'>, more: object = {}) => ({
+/** A config that reads everything of a sandbox except the streams by entity. */
+export const reviewsConfig = ({ url, accessToken }: Pick<Sandbox, 'url' | 'accessToken'>, more: object = {}) => ({
   base_url: url,
   start_date: '2000-01-01T00:00:00Z',
-  entities: { location_ids: ['1001', '1002'], entity_ids: ['10'] },
   credentials: { auth_type: 'access_token', access_token: accessToken },
   ...more,
 })
+
+/** A config under which every stream of a sandbox has something to read. */
+export const sandboxConfig = (sandbox: Pick<Sandbox, 'url' | 'accessToken'>, more: object = {}) =>
+  reviewsConfig(sandbox, { entities: { location_ids: ['1001', '1002'], entity_ids: ['10'] }, ...more })

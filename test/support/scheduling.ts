@@ -3,6 +3,7 @@ import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sandbox } from '../../connector/sandbox/start'
 import { programPath } from './program'
+import { reviewsConfig } from './sandbox'
 
 export type ShellResult = { readonly status: number | null; readonly stdout: string; readonly stderr: string }
 
@@ -60,11 +61,7 @@ const runningFolder = join(__dirname, '..', '..', 'examples', 'running')
 /** Copies the files that docs/running.md names, and makes a config.json for the sandbox. */
 export const makeSchedulingFiles = (folder: string, sandbox: Sandbox): void => {
   cpSync(runningFolder, folder, { recursive: true })
-  const credentials = { auth_type: 'access_token', access_token: sandbox.accessToken }
-  writeFileSync(
-    join(folder, 'config.json'),
-    JSON.stringify({ base_url: sandbox.url, credentials, start_date: '2000-01-01T00:00:00Z' }),
-  )
+  writeFileSync(join(folder, 'config.json'), JSON.stringify(reviewsConfig(sandbox)))
 }
 
 /** Alerts without their ages, which may change between two queries. */

@@ -4,7 +4,7 @@ import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { type AirbyteStream, airbyteLines, configureStreams, type SingerStream } from '../../support/lines'
 import { programPath, runProgram } from '../../support/program'
-import { sandboxConfig } from '../../support/sandbox'
+import { reviewsConfig } from '../../support/sandbox'
 import { pythonProgram, requireOutput, runShellOrThrow } from '../interop/shell'
 import { type Postgres, startPostgres } from './postgres'
 import { startPython } from './python'
@@ -67,18 +67,14 @@ export const createLoads = async (
   }
   const config = put(
     'config.json',
-    sandboxConfig(sandbox, {
+    reviewsConfig(sandbox, {
       reporting_time_zone: 'Europe/Berlin',
       allow_http: true,
-      entities: undefined,
       page_size: 500,
       audit: true,
     }),
   )
-  const tombstones = put(
-    'tombstones.json',
-    sandboxConfig(sandbox, { allow_http: true, entities: undefined, deletes: 'tombstones' }),
-  )
+  const tombstones = put('tombstones.json', reviewsConfig(sandbox, { allow_http: true, deletes: 'tombstones' }))
   const snapshot = join(folder, 'reviews.duckdb')
   const cache = join(folder, 'cache.duckdb')
   const { PGHOST: host, PGPORT: port, PGUSER: user, PGPASSWORD: password, PGDATABASE: database } = postgres.env

@@ -10,7 +10,7 @@ import { newTempPath, writeTempFile } from '../../support/files'
 import { airbyteLines, airbyteState, configureStreams } from '../../support/lines'
 import { random } from '../../support/random'
 import { runCommand } from '../../support/run-command'
-import { sandboxConfig, startChangingSandbox } from '../../support/sandbox'
+import { reviewsConfig, startChangingSandbox } from '../../support/sandbox'
 import { type Postgres, startPostgres } from './postgres'
 
 const seed = drawSeed
@@ -40,10 +40,10 @@ type Loaded = {
   readonly ask: (sql: string, digit: number) => Promise<readonly [whole: number, damaged: number]>
 }
 
-type Service = Parameters<typeof sandboxConfig>[0]
+type Service = Parameters<typeof reviewsConfig>[0]
 
 const syncSnapshot = async (sandbox: Service): Promise<Loaded> => {
-  const config = writeTempFile(sandboxConfig(sandbox, { entities: undefined, page_size: 100 }))
+  const config = writeTempFile(reviewsConfig(sandbox, { page_size: 100 }))
   const [db, state] = [newTempPath('duckdb'), newTempPath('json')]
   const ask: Loaded['ask'] = async (sql, digit) => {
     const instance = await DuckDBInstance.create(db)
@@ -71,8 +71,8 @@ let tableCount = 0
 
 /** Appends like Airbyte's destination: one row for each record, with deletions as separate records. */
 const appendToPostgres = async (sandbox: Service): Promise<Loaded> => {
-  const settings = { entities: undefined, page_size: 100, deletes: 'tombstones' }
-  const config = writeTempFile(sandboxConfig(sandbox, settings))
+  const settings = { page_size: 100, deletes: 'tombstones' }
+  const config = writeTempFile(reviewsConfig(sandbox, settings))
   const discovered = airbyteLines(await run(sourceDiscoverCommand, ['--config', config]))[0]?.catalog?.streams ?? []
   const reviews = discovered.filter(({ name }) => name === 'reviews')
   const catalog = writeTempFile(configureStreams(reviews, 'incremental'))
