@@ -1,25 +1,18 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
 import { readModels } from '../../../connector/snapshot/store/models'
+import { describedRelations } from '../../support/described-relations'
 import { createJsonFolder } from '../../support/files'
 import { readModelRows, toComparable } from '../../support/model-rows'
 import { expectedModels, type ModelRows, roundHalves } from '../../support/oracle'
 import { expectedAnswers } from '../../support/oracle-answers'
 import { expectedScorecards } from '../../support/oracle-scorecards'
 import { runProgram } from '../../support/program'
-import { sandboxConfig, startTestSandbox } from '../../support/sandbox'
+import { reviewsConfig, startTestSandbox } from '../../support/sandbox'
 
 const root = join(__dirname, '..', '..', '..')
 const names = [...readModels().keys()]
-type Described = {
-  readonly models: ReadonlyArray<{
-    readonly name: string
-    readonly columns: ReadonlyArray<{ readonly name: string; readonly description: string }>
-  }>
-}
 const regions = [
   { location_id: '1001', location_name: null, region: 'North' },
   { location_id: '1002', location_name: null, region: 'North' },
@@ -45,8 +38,8 @@ describe('the numbers of every model', () => {
     let ahead = 0
     const sandbox = await startTestSandbox({ reviews: 400, now: () => Date.now() + ahead })
     const files = createJsonFolder()
-    const settings = { entities: undefined, reporting_time_zone: 'America/New_York' }
-    const config = files.put('config.json', sandboxConfig(sandbox, settings))
+    const settings = { reporting_time_zone: 'America/New_York' }
+    const config = files.put('config.json', reviewsConfig(sandbox, settings))
     const db = `${files.path}/reviews.duckdb`
     const sync = async () =>
       expect(await runProgram('feedback', ['sync', '--config', config, '--db', db, '--history'])).toMatchObject({
@@ -92,10 +85,7 @@ describe('the numbers of every model', () => {
 
   it.each(names)('%s has its columns, in their order, in the package', (name) => {
     const columns = Object.keys(found[name]?.[0] ?? {})
-    const models = ['marts', 'scorecards'].flatMap(
-      (part) => (parse(readFileSync(join(root, 'dbt', 'models', part, `${part}.yml`), 'utf8')) as Described).models,
-    )
-    const described = models.find((model) => model.name === name)?.columns ?? []
+    const described = describedRelations.models.find((model) => model.name === name)?.columns ?? []
     expect(described.map((column) => column.name)).toEqual(columns)
   })
 })
